@@ -1,0 +1,55 @@
+# Every target does first what it needs: system packages, libtorch, the build. `make` alone lists the targets.
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/normlab
+LIBTORCH := $(CACHE)/libtorch-$(shell sed -n 's/^torch==\([0-9.]*\).*/\1/p' tools/torch-requirements.txt)
+VENV := $(CACHE)/venv-$(shell sha256sum tests/requirements.txt | cut -c1-12)
+TORCH_DIR ?= $(LIBTORCH)
+PREFIX ?= /usr/local
+# A file that includes torch takes 1.5 GB to compile.
+JOBS ?= $(shell awk -v n=$$(nproc) '/^MemAvailable/ { m = int($$2 / 2e6); print m < 1 ? 1 : m < n ? m : n }' /proc/meminfo)
+
+# The lock: two makes in one clone take turns, as ninja itself would not.
+BUILD = mkdir -p build && flock build/lock cmake --preset release -DTORCH_DIR="$(TORCH_DIR)" >build/configure.log && \
+        flock build/lock cmake --build build -j $(JOBS)
+
+.PHONY: help setup packages libtorch venv build demo test bench format install clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: packages libtorch venv  ## install all that is needed, build nothing
+
+packages:
+	@tools/install_packages.sh
+
+libtorch: packages
+	@[ "$(TORCH_DIR)" != "$(LIBTORCH)" ] || tools/fetch_libtorch.sh "$(LIBTORCH)"
+
+venv: packages
+	@tools/make_venv.sh "$(VENV)" tests/requirements.txt
+
+build: libtorch  ## build the program build/normlab; TORCH_DIR=folder: with your own libtorch or torch wheel
+	@$(BUILD) --target normlab
+
+demo: build  ## train a small transformer on Tiny Shakespeare and print a sample
+	build/normlab train --config recipes/demo.toml --out runs/demo
+	build/normlab generate runs/demo
+
+test: libtorch venv  ## build everything and run all tests
+	@$(BUILD)
+	ctest --test-dir build --output-on-failure --no-tests=error -j2
+	$(if $(wildcard tests/e2e/test_*.py),NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q tests/e2e)
+
+bench: build  ## measure the speed of a training step
+	build/normlab bench step
+
+format:  ## format the C++ sources
+	@tools/install_packages.sh format
+	find src tests bench -name '*.h' -o -name '*.cpp' | xargs clang-format -i
+
+install: $(if $(wildcard build/build.ninja),,build)  ## install the program, recipes and documents; PREFIX=folder
+	@# Not by way of `build`: under sudo that would take root's cache for the user's.
+	@flock build/lock cmake --build build -j $(JOBS) --target normlab
+	@cmake --install build --prefix "$(PREFIX)"
+
+clean:  ## remove what was built; libtorch and the Python packages stay in the cache
+	rm -rf build

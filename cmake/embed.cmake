@@ -1,0 +1,16 @@
+# embed(<result> <header> <file>...): a .cpp in the build folder that defines each file's text as a std::string_view named
+# after it (page.css is page_css), all declared in <header>. An edit of a file re-runs cmake.
+function(embed result header)
+  set(code "#include \"${header}\"\nnamespace normlab {\n")
+  foreach(file ${ARGN})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    get_filename_component(name ${file} NAME)
+    string(MAKE_C_IDENTIFIER ${name} symbol)
+    file(READ ${file} text)
+    string(APPEND code "const std::string_view ${symbol} = R\"embedded(${text})embedded\";\n")
+  endforeach()
+  string(APPEND code "}  // namespace normlab\n")
+  get_filename_component(name ${header} NAME_WE)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cpp CONTENT "@code@" @ONLY)
+  set(${result} ${CMAKE_BINARY_DIR}/${name}.cpp PARENT_SCOPE)
+endfunction()
