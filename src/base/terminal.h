@@ -1,0 +1,48 @@
+// The terminal: what it can show, and a progress line that log lines never tear.
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace normlab {
+
+bool is_terminal(int descriptor);
+int terminal_width(int descriptor = STDERR_FILENO);
+bool use_colour(int descriptor);  // a terminal, and neither NO_COLOR nor CLICOLOR=0
+
+// The text cut to so many columns, of UTF-8 characters one column wide; colour sequences take none.
+std::string clip_to_width(std::string_view text, int columns);
+
+// Prints a line on standard error, above the progress line when one is shown.
+void log_line(std::string_view line);
+
+// One line on a terminal, redrawn at most ten times a second; elsewhere a plain line every few seconds. The first and
+// the last text always appear. One progress line at a time.
+class ProgressLine {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit ProgressLine(int descriptor = STDERR_FILENO);
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine() { finish(); }
+
+  void update(std::string_view text, Clock::time_point now = Clock::now());
+  void finish();  // leaves the last text on the screen
+
+ private:
+  friend void log_line(std::string_view line);
+  std::string drawing() const;
+
+  int descriptor_;
+  bool redraws_;
+  bool pending_ = false;  // the last text was not shown yet
+  std::string text_;
+  std::optional<Clock::time_point> shown_at_;
+};
+
+}  // namespace normlab

@@ -1,0 +1,76 @@
+// Signals, each in a child process of its own.
+#include "base/signals.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "../sandbox.h"
+
+namespace normlab {
+namespace {
+
+TEST(Signals, NothingIsRequestedBeforeASignal) {
+  EXPECT_TRUE(exited_with(run_in_child([] {
+                            install_signal_handlers();
+                            return stop_requested() || take_save_request();
+                          }),
+                          0));
+}
+
+TEST(Signals, StopSignalsAreRequests) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+    const int status = run_in_child([signal] {
+      install_signal_handlers();
+      ::raise(signal);
+      return stop_requested() && !take_save_request() ? 0 : 1;
+    });
+    EXPECT_TRUE(exited_with(status, 0)) << signal;
+  }
+}
+
+TEST(Signals, SecondInterruptEndsAtOnce) {
+  const int status = run_in_child([] {
+    install_signal_handlers();
+    ::raise(SIGINT);
+    ::raise(SIGINT);
+    return 0;
+  });
+  EXPECT_TRUE(exited_with(status, 130));
+}
+
+TEST(Signals, SecondTerminateStillWaitsForTheCheckpoint) {
+  const int status = run_in_child([] {
+    install_signal_handlers();
+    ::raise(SIGTERM);
+    ::raise(SIGTERM);
+    ::raise(SIGINT);
+    return stop_requested() ? 0 : 1;
+  });
+  EXPECT_TRUE(exited_with(status, 0));
+}
+
+TEST(Signals, SaveRequestIsTakenOnce) {
+  const int status = run_in_child([] {
+    install_signal_handlers();
+    ::raise(SIGUSR2);
+    const bool first = take_save_request(), second = take_save_request();
+    return first && !second && !stop_requested() ? 0 : 1;
+  });
+  EXPECT_TRUE(exited_with(status, 0));
+}
+
+TEST(Signals, ClosedPipeIsAnErrorNotADeath) {
+  const int status = run_in_child([] {
+    install_signal_handlers();
+    int ends[2];
+    if (::pipe(ends) != 0) return 2;
+    ::close(ends[0]);
+    return ::write(ends[1], "x", 1) == -1 ? 0 : 1;
+  });
+  EXPECT_TRUE(exited_with(status, 0));
+}
+
+}  // namespace
+}  // namespace normlab

@@ -1,0 +1,163 @@
+// The terminal: progress on a pseudo-terminal and on a pipe.
+#include "base/terminal.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/ioctl.h>
+
+#include <cstdlib>
+
+namespace normlab {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+// The two ends of a pipe or pseudo-terminal; what is written to `in` is read from `out`.
+struct Channel {
+  int in = -1, out = -1;
+
+  static Channel pipe() {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    return {ends[1], ends[0]};
+  }
+  static Channel terminal(unsigned short columns) {
+    Channel made;
+    winsize size{};
+    size.ws_row = 24;
+    size.ws_col = columns;
+    EXPECT_EQ(::openpty(&made.out, &made.in, nullptr, nullptr, &size), 0);
+    return made;
+  }
+  ~Channel() {
+    ::close(in);
+    ::close(out);
+  }
+  std::string text() const {
+    ::fcntl(out, F_SETFL, O_NONBLOCK);
+    std::string all;
+    char buffer[4096];
+    for (ssize_t count; (count = ::read(out, buffer, sizeof buffer)) > 0;)
+      all.append(buffer, static_cast<size_t>(count));
+    return all;
+  }
+};
+
+class Terminal : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("TERM", "xterm", 1);
+    for (const char* name : {"NO_COLOR", "CLICOLOR", "COLUMNS"}) ::unsetenv(name);
+  }
+  void TearDown() override { SetUp(); }
+
+  const ProgressLine::Clock::time_point start = ProgressLine::Clock::now();
+};
+
+TEST_F(Terminal, WidthOfTheTerminalOrOfTheEnvironment) {
+  EXPECT_EQ(terminal_width(Channel::terminal(47).in), 47);
+  const Channel pipe = Channel::pipe();
+  EXPECT_EQ(terminal_width(pipe.in), 80);
+  ::setenv("COLUMNS", "123", 1);
+  EXPECT_EQ(terminal_width(pipe.in), 123);
+  ::setenv("COLUMNS", "wide", 1);
+  EXPECT_EQ(terminal_width(pipe.in), 80);
+}
+
+TEST_F(Terminal, ColourOnlyWhereItIsWelcome) {
+  const Channel terminal = Channel::terminal(80), pipe = Channel::pipe();
+  EXPECT_TRUE(is_terminal(terminal.in));
+  EXPECT_FALSE(is_terminal(pipe.in));
+  EXPECT_TRUE(use_colour(terminal.in));
+  EXPECT_FALSE(use_colour(pipe.in));
+  ::setenv("NO_COLOR", "", 1);
+  EXPECT_TRUE(use_colour(terminal.in));
+  ::setenv("NO_COLOR", "1", 1);
+  EXPECT_FALSE(use_colour(terminal.in));
+  ::unsetenv("NO_COLOR");
+  ::setenv("CLICOLOR", "0", 1);
+  EXPECT_FALSE(use_colour(terminal.in));
+  ::unsetenv("CLICOLOR");
+  ::setenv("TERM", "dumb", 1);
+  EXPECT_FALSE(use_colour(terminal.in));
+}
+
+TEST_F(Terminal, ClipCountsCharacters) {
+  EXPECT_EQ(clip_to_width("abcdef", 6), "abcdef");
+  EXPECT_EQ(clip_to_width("abcdef", 5), "abcde");
+  EXPECT_EQ(clip_to_width("\u00e4\u00f6\u00fc", 2), "\u00e4\u00f6");
+  EXPECT_EQ(clip_to_width("\x1b[1;31mabc\x1b[0m", 3), "\x1b[1;31mabc\x1b[0m");
+  EXPECT_EQ(clip_to_width("\x1b[1;31mabc\x1b[0m", 2), "\x1b[1;31mab\x1b[0m");
+  EXPECT_EQ(clip_to_width("abc", 0), "");
+}
+
+TEST_F(Terminal, RedrawsAtMostTenTimesASecond) {
+  const Channel terminal = Channel::terminal(80);
+  ProgressLine line(terminal.in);
+  for (int i = 0; i <= 1000; ++i) line.update("step " + std::to_string(i), start + milliseconds(i));
+  line.finish();
+  const std::string text = terminal.text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\r') - 1, 11);  // less the one of the final \r\n
+  EXPECT_TRUE(text.starts_with("\rstep 0\x1b[K\rstep 100\x1b[K"));
+  EXPECT_TRUE(text.ends_with("\rstep 1000\x1b[K\r\n"));
+}
+
+TEST_F(Terminal, LastTextIsShownAtTheEnd) {
+  const Channel terminal = Channel::terminal(80);
+  {
+    ProgressLine line(terminal.in);
+    line.update("first", start);
+    line.update("last", start + milliseconds(1));
+  }
+  EXPECT_EQ(terminal.text(), "\rfirst\x1b[K\rlast\x1b[K\r\n");
+}
+
+TEST_F(Terminal, LineIsClippedToTheWidth) {
+  const Channel terminal = Channel::terminal(10);
+  ProgressLine(terminal.in).update("0123456789abc", start);
+  EXPECT_EQ(terminal.text(), "\r012345678\x1b[K\r\n");
+}
+
+TEST_F(Terminal, LogLinesAppearAboveTheProgress) {
+  const Channel terminal = Channel::terminal(80);
+  ProgressLine line(terminal.in);
+  line.update("step 1", start);
+  log_line("saved");
+  line.finish();
+  EXPECT_EQ(terminal.text(), "\rstep 1\x1b[K\r\x1b[Ksaved\r\n\rstep 1\x1b[K\r\n");
+}
+
+TEST_F(Terminal, LogLinesWithoutProgressGoToStandardError) {
+  testing::internal::CaptureStderr();
+  log_line("plain");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "plain\n");
+}
+
+TEST_F(Terminal, PipeGetsPlainLinesEveryFewSeconds) {
+  const Channel pipe = Channel::pipe();
+  ProgressLine line(pipe.in);
+  for (int i = 0; i <= 12000; i += 10) line.update("step " + std::to_string(i), start + milliseconds(i));
+  line.finish();
+  line.finish();
+  EXPECT_EQ(pipe.text(), "step 0\nstep 5000\nstep 10000\nstep 12000\n");
+}
+
+TEST_F(Terminal, UnusedProgressPrintsNothing) {
+  const Channel terminal = Channel::terminal(80), pipe = Channel::pipe();
+  ProgressLine(terminal.in).finish();
+  ProgressLine(pipe.in).finish();
+  EXPECT_EQ(terminal.text() + pipe.text(), "");
+}
+
+TEST_F(Terminal, DumbTerminalIsNotRedrawn) {
+  ::setenv("TERM", "dumb", 1);
+  const Channel terminal = Channel::terminal(80);
+  ProgressLine(terminal.in).update("text", start);
+  EXPECT_EQ(terminal.text(), "text\r\n");
+}
+
+}  // namespace
+}  // namespace normlab
