@@ -1,0 +1,54 @@
+// Tokenizer: text to token ids and back, by characters or by bytes; a value type that a checkpoint stores as JSON.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace normlab {
+
+enum class TokenizerKind { characters, bytes };
+inline constexpr std::string_view tokenizer_kinds[] = {"char", "byte"};  // in the order of the enumerators
+
+class Tokenizer {
+ public:
+  // "char": the sorted set of code points of `text`, as in nanoGPT; "byte": the 256 byte values, whatever the text.
+  static Tokenizer make(std::string_view kind, std::string_view text);
+  static Tokenizer from_json(const nlohmann::json& json);
+  nlohmann::json to_json() const;
+
+  // `where` names the text in the DataError about a character outside the vocabulary or bytes that are not UTF-8.
+  std::vector<int32_t> encode(std::string_view text, const std::string& where = "text") const;
+  // Byte tokens give the bytes as they are, UTF-8 or not; StreamDecoder is for output that must be UTF-8.
+  std::string decode(std::span<const int32_t> tokens) const;
+
+  TokenizerKind kind() const { return kind_; }
+  std::string_view kind_name() const { return tokenizer_kinds[static_cast<int>(kind_)]; }
+  int vocab_size() const;
+  bool operator==(const Tokenizer&) const = default;
+
+ private:
+  explicit Tokenizer(TokenizerKind kind, std::u32string symbols = {});
+
+  TokenizerKind kind_;
+  std::u32string symbols_;      // the code point of each id, ascending; empty for bytes
+  std::vector<int32_t> id_of_;  // by code point up to the largest symbol, -1 for none
+};
+
+// Decodes token by token and gives out whole characters only; ill-formed bytes become U+FFFD.
+class StreamDecoder {
+ public:
+  explicit StreamDecoder(Tokenizer tokenizer) : tokenizer_(std::move(tokenizer)) {}
+  std::string push(int32_t token);  // the characters that are complete now, often one or none
+  std::string finish();             // U+FFFD when a character was left incomplete
+
+ private:
+  Tokenizer tokenizer_;
+  std::string pending_;  // the first bytes of a character
+};
+
+}  // namespace normlab
