@@ -1,0 +1,188 @@
+#include "ops/attention_fused.h"
+
+#include <ATen/Parallel.h>
+#include <torch/autograd.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/attention.h"
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// Everything of a call but its tensors, kept from forward to backward.
+struct Call : torch::CustomClassHolder {
+  AttentionSpec spec;
+  int64_t n_heads = 0, n_kv_heads = 0, batch = 0;
+  int64_t gain_size = 0;  // 0, 1, n_heads or n_heads * d
+  int64_t first_row = 0;  // of dropout
+  Tensor cos, sin;        // of RoPE
+
+  int64_t units() const { return batch * n_kv_heads; }
+};
+
+RowTransform row_transform(const QkTransform& qk, const Call& call) {
+  RowTransform transform{.eps = static_cast<float>(qk.eps)};
+  if (qk.norm == QkNorm::lp) transform.norm = RowNorm::lp, transform.p = static_cast<float>(qk.p);
+  if (!qk.rope) return transform;
+  transform.rope = qk.order == QkOrder::after_rope ? RopeOrder::before_norm : RopeOrder::after_norm;
+  transform.pairing = qk.rope->pairing;
+  transform.cos = call.cos.const_data_ptr<float>();
+  transform.sin = call.sin.const_data_ptr<float>();
+  return transform;
+}
+
+c10::intrusive_ptr<Call> make_call(const Tensor& qkv, int64_t n_heads, const AttentionForm& form) {
+  auto call = c10::make_intrusive<Call>();
+  const int64_t t = qkv.size(1), heads = qkv.size(2), d = qkv.size(3);
+  call->n_heads = n_heads;
+  call->n_kv_heads = (heads - n_heads) / 2;
+  call->batch = qkv.size(0);
+  call->gain_size = form.gain.defined() ? form.gain.numel() : 0;
+  call->first_row = form.dropout.first_row;
+  if (form.qk.rope) call->cos = form.qk.rope->cos.slice(0, 0, t), call->sin = form.qk.rope->sin.slice(0, 0, t);
+  AttentionSpec& spec = call->spec;
+  spec.tq = spec.tk = t;
+  spec.d = d;
+  spec.group = n_heads / call->n_kv_heads;
+  spec.causal = form.causal;
+  spec.scale = static_cast<float>(form.scale);
+  spec.channel_gain = call->gain_size == n_heads * d && d > 1;
+  spec.q = spec.k = row_transform(form.qk, *call);
+  spec.dropout = static_cast<float>(form.dropout.rate);
+  spec.dropout_key = form.dropout.key;
+  spec.q_row = spec.k_row = spec.v_row = heads * d;
+  spec.q_head = spec.o_head = d;
+  spec.o_row = n_heads * d;
+  return call;
+}
+
+// The tensors of unit u = (batch row, key head), with the gain expanded to all heads.
+AttentionUnit unit_of(const Call& call, int64_t u, const float* qkv, const float* gain, float* o, float* lse) {
+  const int64_t b = u / call.n_kv_heads, kv = u % call.n_kv_heads;
+  const auto t = call.spec.tq, d = call.spec.d, group = call.spec.group;
+  const float* row = qkv + b * t * call.spec.q_row;
+  const int64_t head = kv * group;
+  AttentionUnit unit;
+  unit.q = row + head * d;
+  unit.k = row + (call.n_heads + kv) * d;
+  unit.v = row + (call.n_heads + call.n_kv_heads + kv) * d;
+  if (gain) unit.gain = gain + head * (call.spec.channel_gain ? d : 1);
+  unit.kv_len = call.spec.tk;
+  unit.dropout_row = static_cast<uint32_t>(call.first_row + (b * call.n_heads + head) * t);
+  unit.o = o + b * t * call.spec.o_row + head * d;
+  unit.lse = lse + (b * call.n_heads + head) * t;
+  return unit;
+}
+
+// A learned p differs from head to head; `p` holds one value for all or one a head.
+AttentionSpec spec_of(const Call& call, int64_t u, const Tensor& p) {
+  AttentionSpec spec = call.spec;
+  if (p.defined()) {
+    const int64_t head = p.numel() == 1 ? 0 : u % call.n_kv_heads;
+    spec.q.p = spec.k.p = p.const_data_ptr<float>()[head];
+  }
+  return spec;
+}
+
+// One buffer a thread, kept from call to call.
+void* scratch(size_t bytes) {
+  thread_local std::vector<std::byte> buffer;
+  if (buffer.size() < bytes) buffer.resize(bytes);
+  return buffer.data();
+}
+
+Tensor all_gains(const Call& call, const Tensor& gain) {
+  if (call.gain_size == 0) return {};
+  return call.gain_size == 1 ? gain.expand({call.n_heads}).contiguous() : gain.contiguous();
+}
+const float* data_or_null(const Tensor& tensor) { return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr; }
+
+struct FusedAttention : torch::autograd::Function<FusedAttention> {
+  static Tensor forward(AutogradContext* context, const Tensor& qkv_in, const std::optional<Tensor>& gain_in,
+                        const std::optional<Tensor>& p_in, const c10::intrusive_ptr<Call>& call) {
+    const Tensor qkv = qkv_in.contiguous(), gain = all_gains(*call, gain_in.value_or(Tensor()));
+    const Tensor p = p_in ? p_in->contiguous() : Tensor();
+    const int64_t t = call->spec.tq, d = call->spec.d;
+    const Tensor o = torch::empty({call->batch, t, call->n_heads, d}, qkv.options());
+    const Tensor lse = torch::empty({call->batch, call->n_heads, t}, qkv.options());
+    at::parallel_for(0, call->units(), 1, [&](int64_t begin, int64_t end) {
+      void* memory = scratch(attention_scratch_bytes(call->spec, /*backward=*/false));
+      for (int64_t u = begin; u < end; ++u)
+        attention_forward(spec_of(*call, u, p),
+                          unit_of(*call, u, qkv.const_data_ptr<float>(), data_or_null(gain), o.mutable_data_ptr<float>(),
+                                  lse.mutable_data_ptr<float>()),
+                          memory);
+    });
+    context->save_for_backward({qkv, gain, p, o, lse});
+    context->saved_data["call"] = c10::IValue::make_capsule(call);
+    return o;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    const auto saved = context->get_saved_variables();
+    const Tensor &qkv = saved[0], &gain = saved[1], &p = saved[2], &o = saved[3], &lse = saved[4];
+    const auto call = c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
+    const AttentionSpec& spec = call->spec;
+    const Tensor d_o = grads[0].contiguous(), d_qkv = torch::empty_like(qkv);
+    // A row a unit, so that the sums over the batch have a fixed order.
+    const int64_t gains = spec.group * (spec.channel_gain ? spec.d : 1);
+    const Tensor d_gain = gain.defined() ? torch::empty({call->units(), gains}, qkv.options()) : Tensor();
+    const Tensor d_p = p.defined() ? torch::empty({call->units(), 2}, torch::kFloat64) : Tensor();
+    at::parallel_for(0, call->units(), 1, [&](int64_t begin, int64_t end) {
+      void* memory = scratch(attention_scratch_bytes(spec, /*backward=*/true));
+      for (int64_t u = begin; u < end; ++u) {
+        const AttentionUnit unit = unit_of(*call, u, qkv.const_data_ptr<float>(), data_or_null(gain),
+                                           const_cast<float*>(o.const_data_ptr<float>()),
+                                           const_cast<float*>(lse.const_data_ptr<float>()));
+        const float* first = qkv.const_data_ptr<float>();
+        float* out = d_qkv.mutable_data_ptr<float>();
+        AttentionGrads to{.d_o = d_o.const_data_ptr<float>() + (unit.o - o.const_data_ptr<float>()),
+                          .do_row = spec.o_row,
+                          .do_head = spec.o_head,
+                          .dq = out + (unit.q - first),
+                          .dk = out + (unit.k - first),
+                          .dv = out + (unit.v - first),
+                          .dq_row = spec.q_row,
+                          .dq_head = spec.q_head,
+                          .dk_row = spec.k_row,
+                          .dv_row = spec.v_row};
+        if (d_gain.defined()) to.d_gain = d_gain.mutable_data_ptr<float>() + u * gains;
+        if (d_p.defined()) to.q.p = d_p.mutable_data_ptr<double>() + 2 * u, to.k.p = to.q.p + 1;
+        attention_backward(spec_of(*call, u, p), unit, to, memory);
+      }
+    });
+    return {d_qkv, gain_gradient(*call, d_gain), p_gradient(*call, d_p, p), Tensor()};
+  }
+
+  // Sums over the batch; over the heads as well when they share one gain.
+  static Tensor gain_gradient(const Call& call, const Tensor& d_gain) {
+    if (!d_gain.defined()) return {};
+    const Tensor by_head = d_gain.view({call.batch, -1}).sum(0);
+    return call.gain_size == 1 ? by_head.sum().view({1}) : by_head;
+  }
+
+  static Tensor p_gradient(const Call& call, const Tensor& d_p, const Tensor& p) {
+    if (!d_p.defined()) return {};
+    const Tensor by_head = d_p.sum(1).view({call.batch, call.n_kv_heads}).sum(0);
+    return (p.numel() == 1 ? by_head.sum().view({1}) : by_head).to(p.scalar_type());
+  }
+};
+
+}  // namespace
+
+Tensor fused_attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& form) {
+  if (qkv_bthd.scalar_type() != torch::kFloat32 || !qkv_bthd.is_cpu())
+    throw Error("attention", str("the fused kernel takes float32 on the CPU; got ",
+                                 c10::str(qkv_bthd.scalar_type(), " on ", qkv_bthd.device()),
+                                 ". Use model.kernels=composite."));
+  // Function::apply() knows absent tensors only as empty options.
+  const auto given = [](const Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
+  return FusedAttention::apply(qkv_bthd, given(form.gain), given(form.qk.learned_p), make_call(qkv_bthd, n_heads, form));
+}
+
+}  // namespace normlab
