@@ -1,0 +1,96 @@
+#include "models/decoder_lm.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "models/init.h"
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+
+constexpr int embedding_site = 3;  // of dropout, in layer 0
+
+// sin and cos of position * 10000^(-2i/c) in even and odd columns (Vaswani et al. 2017).
+Tensor sinusoids(int64_t length, int64_t c, torch::TensorOptions options) {
+  const auto real = options.dtype(torch::kFloat64);
+  const Tensor column = torch::arange(c, real);
+  const Tensor even = column - column.remainder(2.0);
+  const Tensor angle = torch::arange(length, real).unsqueeze(1) * torch::pow(10000.0, -even / static_cast<double>(c));
+  return torch::where(column.remainder(2.0) == 0, angle.sin(), angle.cos()).to(options.dtype());
+}
+
+// The fused kernels are for float32 on the CPU.
+ModelConfig for_tensors(ModelConfig config, torch::TensorOptions options) {
+  if (options.dtype() != torch::kFloat32 || options.device() != torch::kCPU) config.kernels = Kernels::composite;
+  return config;
+}
+
+}  // namespace
+
+DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vocab_size, uint64_t seed,
+                     torch::TensorOptions options)
+    : config_(for_tensors(wanted, options)),
+      vocab_size_(vocab_size),
+      learn_gain_(scheme.learn_gain),
+      embedding_(torch::zeros({vocab_size, wanted.d_model}, options)) {
+  const ModelConfig& config = config_;
+  if (config.positions == Positions::learned) positions_ = torch::zeros({config.seq_len, config.d_model}, options);
+  if (config.positions == Positions::sinusoidal) positions_ = sinusoids(config.seq_len, config.d_model, options);
+  if (config.positions == Positions::rope)
+    rope_ = make_rope(config.seq_len, config.d_head, config.rope_base, config.rope_pairing, options);
+  if (!config.tied_head) head_ = torch::zeros({vocab_size, config.d_model}, options);
+  if (scheme.gain == GainSharing::model)
+    model_gain_ = torch::full({1}, initial_gain(scheme, config.d_head, config.seq_len), options);
+  for (int layer = 0; layer < config.n_layers; ++layer) blocks_.emplace_back(config, scheme, layer, options);
+  if (scheme.placement == NormPlacement::pre) final_norm_ = StreamNorm(scheme, config.d_model, config.bias, options);
+
+  initialise(*this, config, seed);
+  visit([](const std::string&, Tensor& tensor, Role) { tensor.requires_grad_(true); });
+}
+
+Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position) const {
+  const int64_t end = first_position + tokens_bt.size(1);
+  if (end > config_.seq_len)
+    throw Error("model", str("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
+  const Tensor x = torch::embedding(embedding_, tokens_bt);
+  return positions_.defined() ? x + positions_.slice(0, first_position, end) : x;
+}
+
+Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
+  const int64_t first_position = caches ? caches->front().length() : 0;
+  Tensor x = dropout(embed(tokens_bt, first_position),
+                     pass.dropout(config_.dropout, 0, embedding_site, tokens_bt.size(1)));
+  const RopeTable* rope = rope_.cos.defined() ? &rope_ : nullptr;
+  for (size_t layer = 0; layer < blocks_.size(); ++layer)
+    x = blocks_[layer](x, pass, model_gain_, rope, caches ? &(*caches)[layer] : nullptr);
+  return torch::linear(final_norm_(x), head_.defined() ? head_ : embedding_);
+}
+
+Tensor DecoderLm::loss(const Tensor& tokens_bt, const Tensor& targets_bt, const Pass& pass) const {
+  const Tensor scores = logits(tokens_bt, pass);
+  return torch::cross_entropy_loss(scores.view({-1, scores.size(-1)}), targets_bt.reshape({-1}));
+}
+
+void DecoderLm::visit(const ParameterVisitor& visitor) {
+  visitor("embedding.weight", embedding_, Role::embedding);
+  if (config_.positions == Positions::learned) visitor("positions.weight", positions_, Role::position);
+  if (model_gain_.defined() && learn_gain_) visitor("qk_gain", model_gain_, Role::qk_gain);
+  for (size_t layer = 0; layer < blocks_.size(); ++layer) blocks_[layer].visit(str("layers.", layer), visitor);
+  final_norm_.visit("final_norm", visitor);
+  if (head_.defined()) visitor("head.weight", head_, Role::weight);
+}
+
+NamedTensors DecoderLm::parameters() {
+  NamedTensors list;
+  visit([&list](const std::string& name, Tensor& tensor, Role) { list.emplace_back(name, tensor); });
+  return list;
+}
+
+DecoderLm DecoderLm::alias() const {
+  DecoderLm copy = *this;
+  copy.visit([](const std::string&, Tensor& tensor, Role) { tensor = tensor.detach().requires_grad_(true); });
+  return copy;
+}
+
+}  // namespace normlab

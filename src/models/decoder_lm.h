@@ -1,0 +1,45 @@
+// A decoder-only language model: embeddings, blocks, final norm, head. Value type: a copy shares its tensors.
+#pragma once
+
+#include <vector>
+
+#include "nn/block.h"
+
+namespace normlab {
+
+class DecoderLm {
+ public:
+  // `config` resolved; parameters are initialised as a function of `seed` by the table in models/init.cpp.
+  DecoderLm(const ModelConfig& config, const NormScheme& scheme, int vocab_size, uint64_t seed,
+            torch::TensorOptions options = torch::kFloat32);
+
+  // tokens_bt int64 -> logits_btv. With caches (one a layer) the tokens continue what the caches hold.
+  torch::Tensor logits(const torch::Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches = nullptr) const;
+  // Mean cross-entropy in nats a token.
+  torch::Tensor loss(const torch::Tensor& tokens_bt, const torch::Tensor& targets_bt, const Pass& pass) const;
+
+  // Every trainable tensor, in a fixed order.
+  void visit(const ParameterVisitor& visitor);
+  NamedTensors parameters();
+  // The same storage behind new leaves, so that threads can run backward on parts of a batch side by side.
+  DecoderLm alias() const;
+
+  const ModelConfig& config() const { return config_; }
+  int vocab_size() const { return vocab_size_; }
+
+ private:
+  torch::Tensor embed(const torch::Tensor& tokens_bt, int64_t first_position) const;
+
+  ModelConfig config_;
+  int vocab_size_ = 0;
+  bool learn_gain_ = true;
+  torch::Tensor embedding_;   // [v, c]
+  torch::Tensor positions_;   // [seq_len, c]: learned, or the sinusoidal constants; undefined with RoPE
+  torch::Tensor head_;        // [v, c]; undefined when tied
+  torch::Tensor model_gain_;  // [1] when all layers share one gain
+  RopeTable rope_;
+  std::vector<Block> blocks_;
+  StreamNorm final_norm_;
+};
+
+}  // namespace normlab

@@ -1,0 +1,44 @@
+// Multi-head attention with normalised queries and keys: projection, normalised attention, output projection.
+#pragma once
+
+#include <vector>
+
+#include "nn/linear.h"
+#include "nn/model_config.h"
+#include "nn/pass.h"
+#include "ops/attention.h"
+
+namespace normlab {
+
+// Keys (normalised and rotated once) and values of the tokens decoded so far, one layer.
+struct KvCache {
+  torch::Tensor k_hat_bshd, v_bshd;
+  int64_t length() const { return k_hat_bshd.defined() ? k_hat_bshd.size(1) : 0; }
+  void append(const torch::Tensor& k_hat, const torch::Tensor& v);
+};
+
+class Attention {
+ public:
+  Attention() = default;
+  Attention(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options);
+
+  // `model_gain` is the gain that all layers share, undefined unless the scheme has one; `rope` may be null.
+  torch::Tensor operator()(const torch::Tensor& x_btc, const Pass& pass, const torch::Tensor& model_gain,
+                           const RopeTable* rope, KvCache* cache = nullptr) const;
+  void visit(const std::string& name, const ParameterVisitor& visitor);
+
+ private:
+  AttentionForm form(const torch::Tensor& model_gain, const RopeTable* rope) const;
+
+  int layer_ = 0;
+  int64_t n_heads_ = 0, n_kv_heads_ = 0, d_head_ = 0;
+  double dropout_ = 0.0, scale_ = 1.0;
+  bool learn_gain_ = true, fused_ = false;
+  QkTransform qk_;
+  Linear qkv_;          // rows: all queries, all keys, all values
+  Linear out_;
+  torch::Tensor gain_;  // [1], [h] or [h * d]; undefined when shared by the model or absent
+  torch::Tensor raw_p_;  // p = 1 + softplus(raw_p); undefined when p is fixed
+};
+
+}  // namespace normlab

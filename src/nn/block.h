@@ -1,0 +1,28 @@
+// One layer: attention and MLP, each added to the residual stream with its norm before or after.
+#pragma once
+
+#include "nn/attention.h"
+#include "nn/mlp.h"
+#include "nn/stream_norm.h"
+
+namespace normlab {
+
+class Block {
+ public:
+  Block() = default;
+  Block(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options);
+
+  torch::Tensor operator()(const torch::Tensor& x_btc, const Pass& pass, const torch::Tensor& model_gain,
+                           const RopeTable* rope, KvCache* cache = nullptr) const;
+  void visit(const std::string& name, const ParameterVisitor& visitor);
+
+ private:
+  int layer_ = 0;
+  double dropout_ = 0.0;
+  NormPlacement placement_ = NormPlacement::pre;
+  StreamNorm attn_norm_, mlp_norm_;
+  Attention attn_;
+  Mlp mlp_;
+};
+
+}  // namespace normlab

@@ -1,0 +1,13 @@
+#include "nn/linear.h"
+
+namespace normlab {
+
+Linear::Linear(int64_t in, int64_t out, bool with_bias, torch::TensorOptions options)
+    : weight(torch::zeros({out, in}, options)), bias(with_bias ? torch::zeros({out}, options) : torch::Tensor()) {}
+
+void Linear::visit(const std::string& name, Role role, const ParameterVisitor& visitor) {
+  visitor(name + ".weight", weight, role);
+  if (bias.defined()) visitor(name + ".bias", bias, Role::bias);
+}
+
+}  // namespace normlab

@@ -1,0 +1,23 @@
+// The feed-forward sublayer: out(activation(in(x))).
+#pragma once
+
+#include "nn/linear.h"
+#include "nn/model_config.h"
+
+namespace normlab {
+
+class Mlp {
+ public:
+  Mlp() = default;
+  Mlp(const ModelConfig& config, torch::TensorOptions options);
+
+  torch::Tensor operator()(const torch::Tensor& x_btc) const;
+  void visit(const std::string& name, const ParameterVisitor& visitor);
+
+ private:
+  Activation activation_ = Activation::gelu;
+  Linear in_;  // SwiGLU: rows up, then gate
+  Linear out_;
+};
+
+}  // namespace normlab

@@ -1,0 +1,184 @@
+#include "models/decoder_lm.h"
+
+#include <gtest/gtest.h>
+
+#include "gradient_check.h"
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+
+ModelConfig small() {
+  ModelConfig config;
+  config.n_layers = 2;
+  config.n_heads = 2;
+  config.d_model = 8;
+  config.seq_len = 6;
+  return config;
+}
+
+DecoderLm build(ModelConfig config, NormScheme scheme, torch::TensorOptions options = torch::kFloat64) {
+  resolve(config, scheme);
+  return DecoderLm(config, scheme, 11, 5, options);
+}
+
+Tensor tokens() { return torch::tensor({{1, 2, 3, 4, 5, 6}, {10, 9, 8, 0, 7, 1}}, torch::kInt64); }
+
+// Every parameter entry of a model against central differences.
+void expect_model_gradients(DecoderLm& model) {
+  const Tensor inputs = tokens(), targets = inputs.flip(1);
+  const Pass pass{.training = true, .seed = 1, .step = 2};
+  model.loss(inputs, targets, pass).backward();
+  torch::NoGradGuard no_grad;
+  for (auto& [name, tensor] : model.parameters()) {
+    ASSERT_TRUE(tensor.grad().defined()) << name << " got no gradient";
+    const Tensor gradient = tensor.grad().contiguous();
+    auto* entry = tensor.data_ptr<double>();
+    const int64_t stride = std::max<int64_t>(1, tensor.numel() / 7);
+    for (int64_t i = 0; i < tensor.numel(); i += stride) {
+      const double kept = entry[i], h = 1e-5;
+      entry[i] = kept + h;
+      const double above = model.loss(inputs, targets, pass).item<double>();
+      entry[i] = kept - h;
+      const double below = model.loss(inputs, targets, pass).item<double>();
+      entry[i] = kept;
+      ASSERT_NEAR(gradient.data_ptr<double>()[i], (above - below) / (2 * h), 1e-7) << name << " " << i;
+    }
+  }
+}
+
+void randomise(DecoderLm& model) {
+  torch::manual_seed(2);
+  torch::NoGradGuard no_grad;
+  for (auto& [name, tensor] : model.parameters()) tensor.add_(torch::randn_like(tensor), 0.3);
+}
+
+TEST(DecoderLm, GradientsOfEveryShape) {
+  std::vector<ModelConfig> shapes(6, small());
+  shapes[1].activation = Activation::swiglu;
+  shapes[1].positions = Positions::rope;
+  shapes[1].tied_head = false;
+  shapes[2].activation = Activation::relu;
+  shapes[2].positions = Positions::sinusoidal;
+  shapes[2].bias = true;
+  shapes[3].n_kv_heads = 1;
+  shapes[3].d_head = 6;
+  shapes[4].dropout = 0.3;
+  shapes[5].d_ff = 13;
+  for (const ModelConfig& shape : shapes) {
+    DecoderLm model = build(shape, find_scheme("lp"));
+    randomise(model);
+    expect_model_gradients(model);
+  }
+}
+
+TEST(DecoderLm, GradientsOfEveryScheme) {
+  std::vector<NormScheme> schemes = catalogue();
+  for (GainSharing gain : {GainSharing::model, GainSharing::head, GainSharing::channel}) {
+    NormScheme scheme = find_scheme("lp");
+    scheme.gain = gain;
+    schemes.push_back(scheme);
+  }
+  NormScheme rms = find_scheme("none"), post = find_scheme("none"), learned = find_scheme("lp");
+  rms.sublayer = SublayerNorm::rms;
+  post.placement = NormPlacement::post;
+  learned.learn_p = true;
+  learned.p_sharing = PSharing::head;
+  for (const NormScheme& scheme : {rms, post, learned}) schemes.push_back(scheme);
+  for (const NormScheme& scheme : schemes) {
+    DecoderLm model = build(small(), scheme);
+    randomise(model);
+    expect_model_gradients(model);
+  }
+}
+
+TEST(DecoderLm, P2OfLpIsQknormBitForBit) {
+  NormScheme lp = find_scheme("lp");
+  lp.p = 2.0;
+  const Tensor a = build(small(), lp, torch::kFloat32).logits(tokens(), Pass{});
+  const Tensor b = build(small(), find_scheme("qknorm"), torch::kFloat32).logits(tokens(), Pass{});
+  EXPECT_TRUE(torch::equal(a, b));
+}
+
+TEST(DecoderLm, SchemesStartFromTheSameWeights) {
+  DecoderLm none = build(small(), find_scheme("none")), lp = build(small(), find_scheme("lp"));
+  std::map<std::string, Tensor> theirs;
+  for (auto& [name, tensor] : lp.parameters()) theirs.emplace(name, tensor);
+  for (auto& [name, tensor] : none.parameters()) EXPECT_TRUE(torch::equal(tensor, theirs.at(name))) << name;
+}
+
+TEST(DecoderLm, FixedGainIsNotAParameter) {
+  NormScheme scheme = find_scheme("qknorm");
+  const size_t learned = build(small(), scheme).parameters().size();
+  scheme.learn_gain = false;
+  EXPECT_EQ(build(small(), scheme).parameters().size(), learned - 2);  // one a layer
+}
+
+TEST(DecoderLm, NanogptShapeHasItsParameterCount) {
+  ModelConfig config;  // the defaults are nanoGPT's character model
+  DecoderLm model = build(config, find_scheme("none"), torch::TensorOptions().device(torch::kMeta));
+  int64_t count = 0;
+  for (auto& [name, tensor] : model.parameters()) count += tensor.numel();
+  // the test vocabulary has 11 symbols, Tiny Shakespeare 65
+  EXPECT_EQ(count + (65 - 11) * 384, 10745088);
+}
+
+TEST(DecoderLm, InitialisationFollowsItsTable) {
+  ModelConfig config;
+  config.d_model = 192;
+  for (InitRule rule : {InitRule::nanogpt, InitRule::gpt2}) {
+    config.init = rule;
+    DecoderLm model = build(config, find_scheme("none"), torch::kFloat32);
+    for (auto& [name, tensor] : model.parameters()) {
+      double expected = 0.02;
+      if (tensor.dim() < 2) continue;
+      if (name.ends_with(".out.weight")) expected /= std::sqrt(12.0);
+      if (name == "positions.weight" && rule == InitRule::gpt2) expected = 0.01;
+      EXPECT_NEAR(tensor.std().item<double>(), expected, 0.04 * expected) << name;
+    }
+  }
+}
+
+TEST(DecoderLm, CachedDecodingEqualsTheWholePass) {
+  for (Positions positions : {Positions::learned, Positions::rope}) {
+    ModelConfig config = small();
+    config.positions = positions;
+    DecoderLm model = build(config, find_scheme("lp"));
+    randomise(model);
+    torch::NoGradGuard no_grad;
+    const Tensor whole = model.logits(tokens(), Pass{});
+    std::vector<KvCache> caches(2);
+    const Tensor prefill = model.logits(tokens().slice(1, 0, 3), Pass{}, &caches);
+    EXPECT_LT((prefill - whole.slice(1, 0, 3)).abs().max().item<double>(), 1e-12);
+    for (int64_t t = 3; t < 6; ++t) {
+      const Tensor step = model.logits(tokens().slice(1, t, t + 1), Pass{}, &caches);
+      EXPECT_LT((step - whole.slice(1, t, t + 1)).abs().max().item<double>(), 1e-12) << t;
+    }
+  }
+}
+
+TEST(DecoderLm, AliasSharesStorageButNotGradients) {
+  DecoderLm model = build(small(), find_scheme("qknorm"));
+  DecoderLm alias = model.alias();
+  alias.loss(tokens(), tokens(), Pass{}).backward();
+  const auto a = model.parameters(), b = alias.parameters();
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].second.data_ptr(), b[i].second.data_ptr());
+    EXPECT_FALSE(a[i].second.grad().defined());
+    EXPECT_TRUE(b[i].second.grad().defined()) << b[i].first;
+  }
+}
+
+TEST(DecoderLm, RefusesMoreTokensThanItsWindow) {
+  EXPECT_THROW(build(small(), find_scheme("none")).logits(torch::zeros({1, 7}, torch::kInt64), Pass{}), std::exception);
+}
+
+TEST(DecoderLm, RunsOnMeta) {
+  DecoderLm model = build(small(), find_scheme("lp"), torch::TensorOptions().device(torch::kMeta));
+  const Tensor in = torch::empty({2, 6}, torch::TensorOptions().device(torch::kMeta).dtype(torch::kInt64));
+  EXPECT_EQ(model.logits(in, Pass{}).sizes(), torch::IntArrayRef({2, 6, 11}));
+}
+
+}  // namespace
+}  // namespace normlab
