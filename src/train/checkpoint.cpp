@@ -1,0 +1,102 @@
+#include "train/checkpoint.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/staging.h"
+#include "base/text.h"
+#include "models/weights.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* model_file = "model.safetensors";
+constexpr const char* optimizer_file = "optimizer.safetensors";
+constexpr const char* state_file = "state.json";
+constexpr const char* tokenizer_file = "tokenizer.json";
+constexpr const char* config_file = "config.toml";
+
+json to_json(const TrainState& s) {
+  json out = {{"step", s.step},           {"last_eval", s.last_eval},
+              {"best_step", s.best_step}, {"evals_since_best", s.evals_since_best},
+              {"train_seconds", s.train_seconds}};
+  if (s.last_eval >= 0) out["val_loss"] = s.val_loss;
+  if (s.best_step >= 0) out["best_loss"] = s.best_loss;
+  return out;
+}
+
+json read_json(const fs::path& path) {
+  try {
+    return json::parse(read_file(path));
+  } catch (const json::exception&) {
+    throw DataError(path.string(), "is not JSON: the checkpoint is damaged. Use another one.");
+  }
+}
+
+TrainState read_state(const fs::path& path) {
+  const json in = read_json(path);
+  try {
+    return {.step = in.at("step"),
+            .last_eval = in.at("last_eval"),
+            .val_loss = in.value("val_loss", 0.0),
+            .best_loss = in.value("best_loss", 0.0),
+            .best_step = in.at("best_step"),
+            .evals_since_best = in.at("evals_since_best"),
+            .train_seconds = in.at("train_seconds")};
+  } catch (const json::exception& error) {
+    throw DataError(path.string(), str("does not hold the state of a run (", error.what(), ")."));
+  }
+}
+
+// The checkpoint itself, or the one a run offers.
+fs::path checkpoint_folder(const fs::path& path) {
+  if (fs::exists(path / model_file)) return path;
+  const RunDir run = RunDir::open(path);
+  if (const auto best = run.best()) return best->path;
+  if (const auto latest = run.latest()) return latest->path;
+  throw DataError(path.string(), "is a run without a checkpoint yet. Train it first: `normlab train --resume`.");
+}
+
+}  // namespace
+
+void save_checkpoint(const fs::path& folder, DecoderLm& model, const AdamW& optimizer, const TrainState& state,
+                     const Tokenizer& tokenizer, const Config& config) {
+  StagedFolder staged(folder);
+  save_tensors(staged.path() / model_file, model.parameters(), {{"format", "pt"}});
+  save_tensors(staged.path() / optimizer_file, optimizer.state(), {});
+  update_state(staged.path(), state);
+  write_file_atomically(staged.path() / tokenizer_file, tokenizer.to_json().dump(2) + "\n");
+  write_file_atomically(staged.path() / config_file, to_toml(config));
+  staged.commit();
+}
+
+void update_state(const fs::path& folder, const TrainState& state) {
+  write_file_atomically(folder / state_file, to_json(state).dump(2) + "\n");
+}
+
+TrainState load_checkpoint(const fs::path& folder, DecoderLm& model, AdamW& optimizer) {
+  load_tensors(folder / model_file, model.parameters());
+  load_tensors(folder / optimizer_file, optimizer.state());
+  return read_state(folder / state_file);
+}
+
+Tokenizer load_tokenizer(const fs::path& folder) { return Tokenizer::from_json(read_json(folder / tokenizer_file)); }
+
+Config load_checkpoint_config(const fs::path& folder) {
+  return resolve_config(read_toml((folder / config_file).string())).config;
+}
+
+LoadedModel load_model(const fs::path& path) {
+  const fs::path folder = checkpoint_folder(path);
+  const Config config = load_checkpoint_config(folder);
+  Tokenizer tokenizer = load_tokenizer(folder);
+  DecoderLm model(config.model, config.norm, tokenizer.vocab_size(), 0);
+  load_tensors(folder / model_file, model.parameters());
+  return {config, std::move(tokenizer), std::move(model), read_state(folder / state_file).step, folder};
+}
+
+}  // namespace normlab

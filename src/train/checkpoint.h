@@ -1,0 +1,49 @@
+// A checkpoint: model.safetensors, optimizer.safetensors, state.json, tokenizer.json and config.toml in one folder.
+#pragma once
+
+#include <filesystem>
+
+#include "data/tokenizer.h"
+#include "models/decoder_lm.h"
+#include "record/run_dir.h"
+#include "train/adamw.h"
+#include "train/config.h"
+
+namespace normlab {
+
+// What the trainer must remember besides weights and moments.
+struct TrainState {
+  int64_t step = 0;        // updates made
+  int64_t last_eval = -1;  // step of the last evaluation
+  double val_loss = 0.0;   // of that evaluation
+  double best_loss = 0.0;  // least validation loss so far, at best_step
+  int64_t best_step = -1;
+  int evals_since_best = 0;
+  double train_seconds = 0.0;
+};
+
+// Written under a temporary name, synced and renamed: it is whole or it is not there.
+void save_checkpoint(const std::filesystem::path& folder, DecoderLm& model, const AdamW& optimizer,
+                     const TrainState& state, const Tokenizer& tokenizer, const Config& config);
+
+// Replaces state.json of a checkpoint whose weights stay as they are.
+void update_state(const std::filesystem::path& folder, const TrainState& state);
+
+// Fills model and optimiser; DataError when the checkpoint is damaged or of another model.
+TrainState load_checkpoint(const std::filesystem::path& folder, DecoderLm& model, AdamW& optimizer);
+
+Tokenizer load_tokenizer(const std::filesystem::path& folder);
+Config load_checkpoint_config(const std::filesystem::path& folder);
+
+// A model ready for use, with all that belongs to it.
+struct LoadedModel {
+  Config config;
+  Tokenizer tokenizer;
+  DecoderLm model;
+  int64_t step = 0;
+  std::filesystem::path folder;
+};
+// `path` is a checkpoint, or a run, of which the best or else the latest checkpoint is taken.
+LoadedModel load_model(const std::filesystem::path& path);
+
+}  // namespace normlab

@@ -1,0 +1,129 @@
+#include "train/config.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace normlab {
+
+template <>
+std::vector<std::string> enum_names<TokenUnit>() {
+  return {"char", "byte"};
+}
+template <>
+std::vector<std::string> enum_names<ScheduleKind>() {
+  return {"cosine", "linear", "constant"};
+}
+
+namespace {
+
+void list_fields(DataConfig& c, FieldList& list) {
+  list.section("data");
+  list.text("source", c.source, "name of a data set or path of a UTF-8 text file");
+  list.choice("tokenizer", c.tokenizer, "one token a character or a byte");
+  list.integer("folds", c.folds, {.min = 2, .max = 1000}, "the text is cut into so many contiguous blocks");
+  list.integer("fold", c.fold, {.min = 0, .max = 999}, "the block held out, counted from 0; 9 of 10 is nanoGPT's split");
+}
+
+void list_fields(OptimConfig& c, FieldList& list) {
+  list.section("optim");
+  list.real("lr", c.lr, {.min = 0.0}, "peak learning rate of AdamW");
+  list.real("min_lr", c.min_lr, {.min = 0.0}, "learning rate at the end of the decay");
+  list.choice("schedule", c.schedule, "how the rate falls after the warm-up");
+  list.integer("warmup_steps", c.warmup_steps, {.min = 0}, "steps of linear warm-up");
+  list.integer("decay_steps", c.decay_steps, {.min = 0}, "step at which min_lr is reached; 0 = train.max_steps");
+  list.real("beta1", c.beta1, {.min = 0.0, .max = 0.999999}, "decay of the mean of gradients");
+  list.real("beta2", c.beta2, {.min = 0.0, .max = 0.999999}, "decay of the mean of squared gradients");
+  list.real("eps", c.eps, {.min = 0.0, .max = 1.0}, "epsilon of AdamW");
+  list.real("weight_decay", c.weight_decay, {.min = 0.0, .max = 1.0}, "of tensors with two or more dimensions");
+  list.real("clip", c.clip, {.min = 0.0}, "largest global gradient norm; 0 = no clipping");
+}
+
+void list_fields(TrainConfig& c, FieldList& list) {
+  list.section("train");
+  list.integer("max_steps", c.max_steps, {.min = 0}, "optimiser steps");
+  list.integer("batch_size", c.batch_size, {.min = 1, .max = 1 << 20}, "windows of a forward and backward pass");
+  list.integer("accumulate", c.accumulate, {.min = 1, .max = 1 << 20}, "passes whose gradients make one step");
+  list.integer("eval_every", c.eval_every, {.min = 0}, "steps between evaluations; 0 = at the end only");
+  list.integer("eval_windows", c.eval_windows, {.min = 0}, "windows of an evaluation; 0 = the whole held-out part");
+  list.integer("log_every", c.log_every, {.min = 1}, "steps between logged training losses");
+  list.integer("save_every", c.save_every, {.min = 0}, "steps between checkpoints; 0 = with each evaluation");
+  list.integer("keep_last", c.keep_last, {.min = 1, .max = 1 << 20}, "latest checkpoints kept");
+  list.integer("keep_best", c.keep_best, {.min = 0, .max = 1 << 20}, "checkpoints of least validation loss kept");
+  list.integer("early_stop", c.early_stop, {.min = 0}, "evaluations without a better loss before stopping; 0 = never");
+  list.integer("seed", c.seed, {.min = 0}, "of initial weights, batches and dropout");
+  list.integer("threads", c.threads, {.min = 0, .max = 4096}, "threads; 0 = all cores");
+}
+
+// Keys that may change when a run goes on: they say how long and how closely it is watched, not what it computes.
+const std::set<std::string> free_keys = {"train.max_steps",  "train.eval_every", "train.eval_windows",
+                                         "train.log_every",  "train.save_every", "train.keep_last",
+                                         "train.keep_best",  "train.early_stop", "train.threads"};
+
+}  // namespace
+
+FieldList fields(Config& config) {
+  FieldList list;
+  list_fields(config.norm, list);
+  list_fields(config.model, list);
+  list_fields(config.data, list);
+  list_fields(config.optim, list);
+  list_fields(config.train, list);
+  return list;
+}
+
+std::string to_toml(const Config& config) {
+  Config copy = config;
+  return to_toml(fields(copy));
+}
+
+LoadedConfig resolve_config(const std::vector<Setting>& settings) {
+  LoadedConfig loaded;
+  Config& config = loaded.config;
+  std::string scheme = "none";
+  std::set<std::string> said;
+  for (const Setting& setting : settings) {
+    said.insert(setting.key);
+    if (setting.key == "norm.scheme" && !setting.is_list) scheme = setting.values.front();
+  }
+  config.norm = find_scheme(scheme);
+
+  const FieldList list = fields(config);
+  for (const Setting& setting : settings) apply(list, setting);
+  const auto recommend = [&](const char* key, const auto& value) {
+    if (!value || said.contains(key)) return;
+    list.at(key, scheme).set(str(*value));
+    loaded.notes.push_back(str(key, " = ", *value, ", as the scheme '", scheme, "' recommends"));
+  };
+  recommend("optim.weight_decay", config.norm.recommended.weight_decay);
+  recommend("optim.warmup_steps", config.norm.recommended.warmup_steps);
+
+  check(config.norm);
+  resolve(config.model, config.norm);
+  if (config.data.fold >= config.data.folds)
+    throw UsageError("data.fold", str("got ", config.data.fold, ", expected 0 to ", config.data.folds - 1,
+                                      " with data.folds = ", config.data.folds, "."));
+  if (config.optim.min_lr > config.optim.lr)
+    throw UsageError("optim.min_lr", str("got ", config.optim.min_lr, ", expected at most optim.lr = ",
+                                         config.optim.lr, "."));
+  if (config.optim.decay_steps == 0) config.optim.decay_steps = config.train.max_steps;
+  return loaded;
+}
+
+void require_same_run(const Config& of_run, const Config& wanted) {
+  Config a = of_run, b = wanted;
+  const FieldList run_list = fields(a), wanted_list = fields(b);
+  std::vector<std::string> differences;
+  for (size_t i = 0; i < run_list.fields().size(); ++i) {
+    const Field &run = run_list.fields()[i], &want = wanted_list.fields()[i];
+    if (run.get() != want.get() && !free_keys.contains(run.key))
+      differences.push_back(str(run.key, " is ", run.get(), " there and ", want.get(), " here"));
+  }
+  if (!differences.empty())
+    throw UsageError("--resume", str("the run was started with another configuration: ", join(differences, "; "),
+                                     ". Leave out --config and --set to go on as it was, or choose another --out."));
+}
+
+}  // namespace normlab

@@ -1,0 +1,72 @@
+// The whole configuration of a run: every section, how it is read, completed and compared.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nn/model_config.h"
+
+namespace normlab {
+
+enum class TokenUnit { characters, bytes };
+enum class ScheduleKind { cosine, linear, constant };
+
+struct DataConfig {
+  std::string source = "tinyshakespeare";
+  TokenUnit tokenizer = TokenUnit::characters;
+  int folds = 10;
+  int fold = 9;
+};
+
+struct OptimConfig {
+  double lr = 1e-3;
+  double min_lr = 1e-4;
+  ScheduleKind schedule = ScheduleKind::cosine;
+  int warmup_steps = 100;
+  int64_t decay_steps = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double eps = 1e-8;
+  double weight_decay = 0.1;
+  double clip = 1.0;
+};
+
+struct TrainConfig {
+  int64_t max_steps = 5000;
+  int batch_size = 64;
+  int accumulate = 1;
+  int64_t eval_every = 250;
+  int eval_windows = 0;
+  int64_t log_every = 10;
+  int64_t save_every = 0;
+  int keep_last = 1;
+  int keep_best = 1;
+  int early_stop = 0;
+  int64_t seed = 1337;
+  int threads = 0;
+};
+
+struct Config {
+  NormScheme norm;
+  ModelConfig model;
+  DataConfig data;
+  OptimConfig optim;
+  TrainConfig train;
+};
+
+// Every field of every section; the list refers to `config`, which must outlive it.
+FieldList fields(Config& config);
+std::string to_toml(const Config& config);
+
+struct LoadedConfig {
+  Config config;
+  std::vector<std::string> notes;  // what was filled in on the scheme's recommendation
+};
+// Settings in rising order of precedence. The scheme's row comes first, then the settings, then what the scheme
+// recommends where nothing was said; derived values are filled in and everything is checked.
+LoadedConfig resolve_config(const std::vector<Setting>& settings);
+
+// Refuses to go on with a run under another configuration, except for keys that do not change what is computed.
+void require_same_run(const Config& of_run, const Config& wanted);
+
+}  // namespace normlab

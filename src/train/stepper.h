@@ -1,0 +1,43 @@
+// One optimiser step: forward and backward over parts of the batch, clip, update.
+#pragma once
+
+#include <vector>
+
+#include "models/decoder_lm.h"
+#include "train/adamw.h"
+
+namespace normlab {
+
+struct StepResult {
+  double loss = 0.0, grad_norm = 0.0;
+  bool finite = true;  // false: nothing was changed
+};
+
+// A batch of windows, [b, t] each.
+struct Batch {
+  torch::Tensor inputs, targets;
+};
+
+class Stepper {
+ public:
+  // With fused kernels the batch is split over the threads, each running whole layers on its own rows without a
+  // barrier; composite operators share the work of each operator instead.
+  Stepper(DecoderLm model, const AdamWSettings& settings);
+
+  // `batches` are the passes of one step; their mean loss is minimised. `pass` belongs to the first of them.
+  StepResult step(const std::vector<Batch>& batches, Pass pass, double lr, double clip);
+
+  DecoderLm& model() { return replicas_.front(); }
+  AdamW& optimizer() { return optimizer_; }
+  const std::vector<torch::Tensor>& parameters() const { return parameters_.front(); }
+
+ private:
+  double backward(const Batch& batch, const Pass& pass, double weight);
+  std::vector<torch::Tensor> summed_gradients();
+
+  std::vector<DecoderLm> replicas_;                     // the model, then aliases of it, one a thread
+  std::vector<std::vector<torch::Tensor>> parameters_;  // of each replica, the same storage
+  AdamW optimizer_;
+};
+
+}  // namespace normlab

@@ -1,0 +1,56 @@
+// Training: the loop of steps, evaluations and checkpoints of one run.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "data/batch.h"
+#include "data/corpus.h"
+#include "record/metrics.h"
+#include "record/tensorboard.h"
+#include "train/checkpoint.h"
+#include "train/stepper.h"
+
+namespace normlab {
+
+enum class Outcome { finished, stopped_early, interrupted, diverged };
+
+struct Progress {
+  int64_t step = 0, max_steps = 0;
+  double loss = 0.0;
+  std::optional<double> val_loss;
+  double tokens_per_second = 0.0, seconds_left = 0.0;
+};
+
+class Trainer {
+ public:
+  // Starts anew in an empty run, or goes on from its latest checkpoint.
+  Trainer(const Config& config, Corpus corpus, RunDir run);
+
+  // Until the last step, an early stop, a signal or divergence; `show` is called after each step.
+  Outcome run(const std::function<void(const Progress&)>& show);
+
+  const TrainState& state() const { return state_; }
+  int64_t parameter_count() const;
+
+ private:
+  uint64_t seed() const { return static_cast<uint64_t>(config_.train.seed); }
+  Batch batch(int64_t index) const;
+  StepResult train_step();
+  bool evaluate_now();
+  void save();
+  void record_step(const StepResult& result, double lr, double seconds);
+  bool due(int64_t every) const { return every > 0 && state_.step % every == 0; }
+
+  Config config_;
+  Corpus corpus_;
+  RunDir run_;
+  Split split_;
+  std::vector<EvalWindow> eval_windows_;
+  Stepper stepper_;
+  TrainState state_;
+  std::optional<MetricsLog> metrics_;
+  std::optional<EventWriter> events_;
+};
+
+}  // namespace normlab
