@@ -1,0 +1,48 @@
+// Options and output that the verbs share.
+#include <ATen/Parallel.h>
+
+#include <cstdio>
+#include <thread>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/verbs.h"
+
+namespace normlab {
+
+void ConfigOptions::add_to(CLI::App& verb) {
+  verb.add_option("-c,--config", files, "TOML file; later files override earlier ones")->type_name("FILE");
+  verb.add_option("--set", sets, "one or more key=value, such as norm.p=3 (`normlab config keys`)")->type_name("KEY=VALUE");
+  verb.add_option("--data", data, "data set name or UTF-8 text file (data.source)")->type_name("NAME|FILE");
+  verb.add_option("--threads", threads, "threads, 0 for all cores (train.threads)")->type_name("N");
+}
+
+std::vector<Setting> ConfigOptions::settings() const {
+  std::vector<Setting> all;
+  for (const std::string& file : files)
+    for (Setting& setting : read_toml(file)) all.push_back(std::move(setting));
+  if (!data.empty()) all.push_back({.key = "data.source", .values = {data}, .where = "--data"});
+  if (threads >= 0) all.push_back({.key = "train.threads", .values = {str(threads)}, .where = "--threads"});
+  for (const std::string& set : sets) all.push_back(parse_setting(set));
+  return all;
+}
+
+void use_threads(int threads) {
+  at::set_num_threads(threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+}
+
+std::vector<std::string> command_line() {
+  std::vector<std::string> words = split(read_file("/proc/self/cmdline"), '\0');
+  if (!words.empty() && words.back().empty()) words.pop_back();
+  return words;
+}
+
+void print_line(const std::string& line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
+
+void print_json(const nlohmann::ordered_json& value) { print_line(value.dump(2)); }
+
+}  // namespace normlab

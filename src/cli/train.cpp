@@ -1,0 +1,144 @@
+// normlab train: one run, from a configuration to a folder.
+#include <ATen/Parallel.h>
+
+#include <ctime>
+#include <filesystem>
+#include <memory>
+
+#include "base/file.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "cli/verbs.h"
+#include "data/dataset.h"
+#include "kernels/isa.h"
+#include "record/manifest.h"
+#include "train/trainer.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TrainOptions {
+  ConfigOptions config;
+  std::string out;
+  bool resume = false, json = false, quiet = false;
+};
+
+std::string default_folder(const Config& config) {
+  char stamp[32];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", std::localtime(&now));
+  return str("runs/", stamp, "-", config.norm.name);
+}
+
+std::string progress_text(const Progress& p) {
+  return str("step ", p.step, "/", p.max_steps, "  loss ", significant(p.loss, 4),
+             p.val_loss ? str("  val ", significant(*p.val_loss, 4)) : "", "  ", si(p.tokens_per_second),
+             " tokens/s  left ", clock_time(p.seconds_left));
+}
+
+// The configuration asked for; a run that goes on without --config keeps its own.
+LoadedConfig wanted_config(const TrainOptions& options, bool going_on) {
+  std::vector<Setting> settings;
+  if (going_on && options.config.files.empty())
+    settings = read_toml(RunDir::open(options.out).config().string());
+  for (Setting& setting : options.config.settings()) settings.push_back(std::move(setting));
+  return resolve_config(settings);
+}
+
+void require_same_vocabulary(const RunDir& run, const Corpus& corpus) {
+  const auto latest = run.latest();
+  if (latest && load_tokenizer(latest->path) != corpus.tokenizer)
+    throw DataError("--resume", str("the text's vocabulary is not that of ", latest->path.string(),
+                                    ". Go on with the text the run was started with."));
+}
+
+nlohmann::ordered_json summary(const Trainer& trainer, const std::string& folder, Outcome outcome) {
+  constexpr const char* names[] = {"finished", "stopped_early", "interrupted", "diverged"};
+  const TrainState& state = trainer.state();
+  nlohmann::ordered_json out = {{"run", folder},
+                                {"outcome", names[static_cast<int>(outcome)]},
+                                {"step", state.step},
+                                {"parameters", trainer.parameter_count()},
+                                {"train_seconds", state.train_seconds}};
+  if (state.last_eval >= 0) out["val_loss"] = state.val_loss;
+  if (state.best_step >= 0) out["best_loss"] = state.best_loss, out["best_step"] = state.best_step;
+  return out;
+}
+
+Exit report(const Trainer& trainer, const std::string& folder, Outcome outcome) {
+  const TrainState& state = trainer.state();
+  if (outcome == Outcome::diverged)
+    throw Error("train", str("the loss is not finite at step ", state.step + 1,
+                             "; the last checkpoint is untouched. Try a smaller optim.lr, a longer "
+                             "optim.warmup_steps, or a scheme that bounds the logits, such as norm.scheme=qknorm."),
+                Exit::diverged);
+  if (state.last_eval >= 0)
+    log_line(str("validation loss ", fixed(state.val_loss, 4), " nats a token at step ", state.last_eval, ", best ",
+                 fixed(state.best_loss, 4), " at step ", state.best_step));
+  log_line(str("run in ", folder));
+  if (outcome == Outcome::interrupted) {
+    log_line(str("stopped at step ", state.step, "; go on with: normlab train --resume --out ", folder));
+    return Exit::stopped;
+  }
+  log_line(str("next: normlab generate ", folder));
+  return Exit::done;
+}
+
+Exit train(TrainOptions options) {
+  const bool going_on = options.resume && fs::exists(fs::path(options.out) / "config.toml");
+  if (options.resume && options.out.empty())
+    throw UsageError("--resume", "which run? Name its folder with --out.");
+  const LoadedConfig loaded = wanted_config(options, going_on);
+  const Config& config = loaded.config;
+  if (options.out.empty()) options.out = default_folder(config);
+  use_threads(config.train.threads);
+
+  Corpus corpus = load_corpus(find_dataset(config.data.source), enum_names<TokenUnit>()[static_cast<size_t>(config.data.tokenizer)]);
+  RunDir run = going_on ? RunDir::open_locked(options.out) : RunDir::create(options.out);
+  if (going_on) {
+    require_same_run(resolve_config(read_toml(run.config().string())).config, config);
+    require_same_vocabulary(run, corpus);
+  }
+  write_file_atomically(run.config(), to_toml(config));
+  const std::string kernels = enum_names<Kernels>()[static_cast<size_t>(config.model.kernels)];
+  add_session(run.manifest(), {.command = command_line(), .kernels = str(kernels, " ", isa_name()), .threads = at::get_num_threads()});
+
+  Trainer trainer(config, std::move(corpus), std::move(run));
+  for (const std::string& note : loaded.notes) log_line(note);
+  if (const std::string reason = why_not_fused(config.model, config.norm); !reason.empty())
+    log_line(str("composite kernels: the fused ones do not serve this model, ", reason));
+  log_line(str(config.norm.name, ": ", si(static_cast<double>(trainer.parameter_count())), " parameters, ",
+               going_on ? str("going on from step ", trainer.state().step) : "starting", ", run in ", options.out));
+  Outcome outcome;
+  {
+    ProgressLine progress;
+    outcome = trainer.run([&](const Progress& p) {
+      if (!options.quiet) progress.update(progress_text(p));
+    });
+  }
+  if (options.json) print_json(summary(trainer, options.out, outcome));
+  return report(trainer, options.out, outcome);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Exit& exit) {
+  auto* verb = app.add_subcommand("train", "train one model; everything it makes is in the folder of the run");
+  auto options = std::make_shared<TrainOptions>();
+  options->config.add_to(*verb);
+  verb->add_option("-o,--out", options->out, "folder of the run; default runs/<time>-<scheme>")->type_name("DIR");
+  verb->add_flag("--resume", options->resume, "go on with the run in --out from its latest checkpoint, bit for bit");
+  verb->add_flag("--json", options->json, "print a summary as JSON on standard output");
+  verb->add_flag("-q,--quiet", options->quiet, "no progress line");
+  verb->footer(
+      "Examples:\n"
+      "  normlab train --config recipes/shakespeare-cpu.toml --out runs/plain\n"
+      "  normlab train -c recipes/shakespeare-cpu.toml --set norm.scheme=lp norm.p=2.5 data.fold=3 --out runs/lp\n"
+      "  normlab train --resume --out runs/lp\n"
+      "Ctrl-C saves and exits with 75; a second Ctrl-C ends at once. SIGUSR2 saves and goes on.");
+  verb->callback([options, &exit] { exit = train(*options); });
+}
+
+}  // namespace normlab

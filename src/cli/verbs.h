@@ -1,0 +1,41 @@
+// The verbs of the command line; each file adds one subcommand that sets the exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/fields.h"
+
+namespace normlab {
+
+void add_train(CLI::App& app, Exit& exit);
+void add_eval(CLI::App& app, Exit& exit);
+void add_generate(CLI::App& app, Exit& exit);
+void add_schemes(CLI::App& app, Exit& exit);
+void add_config(CLI::App& app, Exit& exit);
+void add_verify(CLI::App& app, Exit& exit);
+void add_import(CLI::App& app, Exit& exit);
+void add_doctor(CLI::App& app, Exit& exit);
+
+// Options that several verbs share.
+struct ConfigOptions {
+  std::vector<std::string> files, sets;
+  std::string data;
+  int threads = -1;
+
+  void add_to(CLI::App& verb);
+  std::vector<Setting> settings() const;  // files, then --data and --threads, then --set
+};
+
+// 0 means all cores. One OpenMP pool serves libtorch, MKL and our kernels.
+void use_threads(int threads);
+
+std::vector<std::string> command_line();  // of this process
+
+void print_line(const std::string& line);              // standard output
+void print_json(const nlohmann::ordered_json& value);  // standard output, non-finite numbers as text
+
+}  // namespace normlab

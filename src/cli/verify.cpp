@@ -1,0 +1,156 @@
+// normlab verify: our numbers against those of other implementations, from files of their weights and results.
+#include <cmath>
+#include <memory>
+#include <numeric>
+
+#include "base/text.h"
+#include "cli/verbs.h"
+#include "infer/import.h"
+#include "models/weights.h"
+#include "train/stepper.h"
+
+namespace normlab {
+namespace {
+
+using nlohmann::json;
+using torch::Tensor;
+
+// Largest relative errors allowed. Ten steps of Adam turn the last bits of small gradients into whole steps of lr,
+// hence the wider bound on the weights after them.
+constexpr double logits_bound = 2e-5, gradient_bound = 2e-4, losses_bound = 1e-4, after_bound = 2e-3;
+
+struct Check {
+  std::string name;
+  double error = 0.0, bound = 0.0;
+  bool passed() const { return error <= bound; }  // false for NaN
+};
+
+// Largest difference over the largest expected entry.
+double relative_error(const Tensor& got, const Tensor& expected) {
+  const Tensor a = got.detach().to(torch::kFloat64).reshape(expected.sizes()), b = expected.to(torch::kFloat64);
+  const double scale = b.abs().max().item<double>(), difference = (a - b).abs().max().item<double>();
+  return scale > 0.0 ? difference / scale : difference;
+}
+
+class Verification {
+ public:
+  Verification(const std::string& path, const std::string& kernels)
+      : file_(path),
+        importer_(find_importer(metadata("source"))),
+        shape_(read_shape(importer_, metadata("config"), kernels)),
+        model_(import_model(importer_, shape_, file_, "weights.")),
+        matches_(match_names(importer_, shape_, model_)),
+        tokens_(load_tensor(file_.at("inputs.tokens"))),
+        logits_(model_.logits(tokens_, Pass{})) {
+    const auto* view = file_.find("inputs.targets");
+    if (view) {
+      targets_ = load_tensor(*view);
+    } else {  // position t predicts token t+1
+      targets_ = tokens_.slice(1, 1);
+      tokens_ = tokens_.slice(1, 0, -1);
+    }
+  }
+
+  std::vector<Check> run() {
+    compare("logits", logits_, "expect.logits", logits_bound);
+    const Tensor value = model_.loss(tokens_, targets_, Pass{});
+    compare("loss", value, "expect.loss", logits_bound);
+    value.backward();
+    for (const NameMatch& match : matches_)
+      compare("grad " + match.theirs, rows(match, /*gradient=*/true), "expect.grads." + match.theirs, gradient_bound);
+    if (file_.find("expect.losses")) ten_steps();
+    return checks_;
+  }
+
+ private:
+  std::string metadata(const std::string& key) const {
+    const auto found = file_.metadata().find(key);
+    if (found == file_.metadata().end())
+      throw DataError(file_.path().string(), str("has no metadata '", key, "': it is not a file of reference values."));
+    return found->second;
+  }
+
+  Tensor rows(const NameMatch& match, bool gradient) {
+    for (auto& [name, tensor] : model_.parameters())
+      if (name == match.ours) return (gradient ? tensor.grad() : tensor).narrow(0, match.first_row, match.rows);
+    return {};
+  }
+
+  void compare(const std::string& name, const Tensor& got, const std::string& key, double bound) {
+    checks_.push_back({name, relative_error(got, load_tensor(file_.at(key))), bound});
+  }
+
+  void ten_steps() {
+    const json optim = json::parse(metadata("optimizer"), nullptr, false);
+    const AdamWSettings settings{.beta1 = optim.at("betas").at(0), .beta2 = optim.at("betas").at(1),
+                                 .eps = optim.at("eps"), .weight_decay = optim.at("weight_decay")};
+    Stepper stepper(model_, settings);  // a copy of the model shares its tensors
+    std::vector<float> losses;
+    for (int step = 0; step < optim.at("steps").get<int>(); ++step)
+      losses.push_back(static_cast<float>(
+          stepper.step({{tokens_, targets_}}, Pass{}, optim.at("lr"), optim.at("clip_grad_norm")).loss));
+    compare("ten losses", torch::tensor(losses), "expect.losses", losses_bound);
+    for (const NameMatch& match : matches_)
+      compare("after " + match.theirs, rows(match, /*gradient=*/false), "expect.after." + match.theirs, after_bound);
+  }
+
+  SafetensorsFile file_;
+  const Importer& importer_;
+  ImportedShape shape_;
+  DecoderLm model_;
+  std::vector<NameMatch> matches_;
+  Tensor tokens_, targets_, logits_;
+  std::vector<Check> checks_;
+};
+
+struct VerifyOptions {
+  std::vector<std::string> files;
+  std::string kernels = "best";
+  bool json = false;
+};
+
+Exit verify(const VerifyOptions& options) {
+  int passed = 0, failed = 0;
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const std::string& path : options.files) {
+    bool good = true;
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    std::string message;
+    try {
+      for (const Check& check : Verification(path, options.kernels).run()) {
+        good = good && check.passed();
+        rows.push_back({{"check", check.name}, {"error", number(check.error)}, {"bound", check.bound}, {"passed", check.passed()}});
+        if (!options.json)
+          print_line(str(check.passed() ? "  ok    " : "  FAIL  ", significant(check.error, 2), "  ", check.name));
+      }
+    } catch (const Error& error) {
+      good = false;
+      message = error.what();
+    } catch (const json::exception& error) {
+      good = false;
+      message = str("[", path, "] the optimizer's metadata is incomplete (", error.what(), ").");
+    }
+    good ? ++passed : ++failed;
+    all.push_back({{"file", path}, {"passed", good}, {"message", message}, {"checks", rows}});
+    if (!options.json) print_line(str(good ? "passed " : "FAILED ", path, message.empty() ? "" : ": " + message));
+  }
+  if (options.json)
+    print_json({{"passed", passed}, {"failed", failed}, {"files", all}});
+  else
+    print_line(str(passed, " passed, ", failed, " failed"));
+  return failed == 0 ? Exit::done : Exit::data;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Exit& exit) {
+  auto* verb = app.add_subcommand("verify", "compare logits, loss, gradients and ten steps with other implementations");
+  auto options = std::make_shared<VerifyOptions>();
+  verb->add_option("files", options->files, "safetensors files of weights, inputs and expected results")->required()->type_name("FILE");
+  verb->add_option("--kernels", options->kernels, "fused, composite or best (model.kernels)")->type_name("KERNELS");
+  verb->add_flag("--json", options->json, "machine-readable output");
+  verb->footer("Example:\n  normlab verify tests/reference/nanogpt-bias.safetensors");
+  verb->callback([options, &exit] { exit = verify(*options); });
+}
+
+}  // namespace normlab
