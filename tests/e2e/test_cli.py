@@ -1,0 +1,115 @@
+"""The command line: help, versions, machine-readable output, colours."""
+import json
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+import tomllib
+from conftest import BINARY, run
+
+VERBS = ["train", "eval", "generate", "schemes", "config", "verify", "import", "doctor"]
+OVERRIDES = [
+    [],
+    ["norm.scheme=qknorm"],
+    ["norm.scheme=lp", "norm.p=inf", "norm.gain_init=matched", "optim.lr=3e-5"],
+    ["norm.scheme=lp", "norm.learn_p=true", "norm.p=2.5", "model.positions=rope", "model.n_kv_heads=2"],
+    ['data.source=a "quoted" \\ päth.txt', "train.max_steps=7"],
+]
+
+
+def test_help_lists_every_verb():
+    text = run("--help", check=0).stdout
+    listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.MULTILINE)[1]
+    assert re.findall(r"^  (\w+)", listed, re.MULTILINE) == VERBS
+    assert "Exit codes" in text
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_a_verb_has_an_example(verb):
+    done = run(verb, "--help", check=0)
+    example = re.search(r"^Examples?:\n((?:  normlab .*\n?)+)", done.stdout, re.MULTILINE)
+    assert example and f"normlab {verb}" in example[1]
+    assert done.stderr == ""
+
+
+def test_version():
+    assert re.fullmatch(r"normlab \d+\.\d+\.\d+, libtorch \d+\.\d+\.\d+\S*\n", run("--version", check=0).stdout)
+
+
+def test_schemes():
+    rows = json.loads(run("schemes", "--json", check=0).stdout)
+    assert [row["name"] for row in rows] == ["none", "qknorm", "lp"]
+    norm_keys = tomllib.loads(run("config", "print", check=0).stdout)["norm"].keys()
+    shown = run("schemes", check=0).stdout
+    for row in rows:
+        assert row["title"] and row["equation"] and row["source"]
+        assert [key.removeprefix("norm.") for key in row["fields"]] == list(norm_keys)
+        assert row["name"] in shown and row["equation"] in shown
+        assert json.loads(run("schemes", row["name"], "--json", check=0).stdout) == row
+        assert row["source"] in run("schemes", row["name"], check=0).stdout
+    assert "'lp'" in run("schemes", "lpp", check=2).stderr
+
+
+@pytest.mark.parametrize("overrides", OVERRIDES, ids=lambda o: " ".join(o) or "defaults")
+def test_config_print_round_trip(tmp_path, overrides):
+    printed = run("config", "print", *(["--set", *overrides] if overrides else []), check=0).stdout
+    config = tomllib.loads(printed)
+    for override in overrides:
+        key, value = override.split("=", 1)
+        section, name = key.split(".")
+        assert str(config[section][name]).lower() in (value, str(float(value)) if value[0].isdigit() else value)
+    path = tmp_path / "config.toml"
+    path.write_text(printed)
+    assert run("config", "print", "--config", path, check=0).stdout == printed
+    assert run("config", "check", "--config", path, check=0).stdout.strip().endswith("valid")
+
+
+def test_config_explains_every_key():
+    keys = re.findall(r"^(\w+\.\w+)$", run("config", "keys", check=0).stdout, re.MULTILINE)
+    config = tomllib.loads(run("config", "print", check=0).stdout)
+    assert keys == [f"{section}.{key}" for section, names in config.items() for key in names]
+    explained = run("config", "explain", *keys, check=0).stdout
+    assert explained.count("expected: ") == explained.count("default: ") == len(keys)
+    assert "'norm.p'" in run("config", "explain", "norm.pp", check=2).stderr
+
+
+def test_config_later_settings_win(tmp_path):
+    for name, lr in [("a", 0.1), ("b", 0.2)]:
+        (tmp_path / name).write_text(f"[optim]\nlr = {lr}\n")
+    files = ["--config", tmp_path / "a", "--config", tmp_path / "b"]
+    assert tomllib.loads(run("config", "print", *files, check=0).stdout)["optim"]["lr"] == 0.2
+    assert tomllib.loads(run("config", "print", *files, "--set", "optim.lr=0.3", check=0).stdout)["optim"]["lr"] == 0.3
+
+
+def test_doctor(tmp_path):
+    found = json.loads(run("doctor", "--json", check=0).stdout)
+    assert {"normlab", "libtorch", "blas", "cpu", "kernels", "torch_instruction_set", "cores", "threads", "memory",
+            "data tinyshakespeare"} <= found.keys()
+    assert found["cores"] >= 1 and found["threads"] >= 1
+    shown = run("doctor", check=0).stdout
+    assert all(key in shown for key in found)
+    nowhere = {"NORMLAB_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    assert "not found" in json.loads(run("doctor", "--json", check=0, env=nowhere).stdout)["data tinyshakespeare"]
+
+
+def on_a_terminal(*arguments, **variables):
+    """What a terminal gets from the program's standard error."""
+    ours, its = pty.openpty()
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "CLICOLOR")}
+    subprocess.run([str(BINARY), *arguments], stdout=subprocess.DEVNULL, stderr=its,
+                   env={**environment, "TERM": "xterm", **variables})
+    os.close(its)
+    return os.read(ours, 65536).decode()
+
+
+def test_colours():
+    assert "\033[31m" in on_a_terminal("schemes", "lpp")
+    assert "\033" not in on_a_terminal("schemes", "lpp", NO_COLOR="1")
+    assert "\033" not in run("schemes", "lpp", check=2).stderr
+
+
+@pytest.mark.parametrize("threads", ["-1", "-2", "many", "1.5"])
+def test_wrong_threads(threads):
+    assert "threads" in run("config", "print", "--threads", threads, check=2).stderr

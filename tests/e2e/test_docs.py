@@ -1,0 +1,71 @@
+"""The documents say what is there: generated pages, the file tree, links."""
+import itertools
+import re
+import subprocess
+
+import pytest
+from conftest import BINARY, ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def test_generated_pages_are_what_the_program_prints(tmp_path):
+    subprocess.run([ROOT / "tools/generate_docs.sh", BINARY, tmp_path], check=True)
+    for page in tmp_path.iterdir():
+        assert page.read_text() == (ROOT / "docs" / page.name).read_text(), f"run tools/generate_docs.sh: {page.name}"
+    assert {p.name for p in tmp_path.iterdir()} == {"command-line.md", "configuration.md"}
+
+
+def files_of_the_tree():
+    tree = (ROOT / "README.md").read_text().split("<!-- tree -->")[1].split("<!-- end of tree -->")[0]
+    folder = None
+    for line in tree.strip().strip("`").strip().splitlines():
+        name, purpose = line.split(maxsplit=1)
+        assert purpose, line
+        if not line.startswith(" "):
+            folder = name
+            continue
+        stem, *endings = re.split(r"[{,}]", name)
+        yield from (folder + stem + ending for ending in (endings[:-1] or [""]))
+
+
+def test_the_tree_names_every_file_once():
+    named = list(files_of_the_tree())
+    there = [path for folder in ["src", "tools", "recipes"] for path in (ROOT / folder).rglob("*") if path.is_file()]
+    assert sorted(named) == sorted(str(path.relative_to(ROOT)) for path in there)
+
+
+def anchors(page):
+    """GitHub's anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", prose):
+        if "://" in target:
+            continue
+        place = (page.parent / target).resolve() if target else page
+        assert place.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in anchors(place), f"{page.name}: {target}#{anchor}"
+
+
+def test_every_page_is_linked_from_the_readme():
+    linked = set(re.findall(r"\]\(([^)#\s]*)", (ROOT / "README.md").read_text()))
+    assert {str(p.relative_to(ROOT)) for p in PAGES} - {"README.md"} <= linked
+
+
+def test_commands_in_the_documents_exist():
+    """Every `normlab VERB --option` of the prose is a verb and an option of the program."""
+    known = (ROOT / "docs/command-line.md").read_text()
+    verbs = set(re.findall(r"^## normlab (\w+)$", known, re.MULTILINE)) - {"VERB"}
+    for page in PAGES:
+        commands = re.findall(r"(?:build/|^ {4}|`)normlab ([a-z]+)([^`\n#]*)", page.read_text(), re.MULTILINE)
+        for verb, rest in commands:
+            assert verb in verbs, f"{page.name}: normlab {verb}"
+            help_text = known.split(f"\n## normlab {verb}")[1].split("\n## normlab ")[0]
+            inner = itertools.chain.from_iterable(known.split(f"\n## normlab {verb} ")[1:])
+            for option in re.findall(r" (--[a-z-]+)", rest):
+                assert option in help_text + "".join(inner), f"{page.name}: normlab {verb} {option}"

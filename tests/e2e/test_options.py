@@ -1,0 +1,173 @@
+"""Every configuration key changes what it claims to change; a key without a row in ROWS fails."""
+import dataclasses
+import json
+
+import pytest
+import tomllib
+from conftest import metrics, run, train, weights
+
+# On top of TINY: four steps at full rate, evaluated at the end only.
+SHORT = ["train.max_steps=4", "train.eval_every=0", "optim.warmup_steps=0"]
+LP = ["norm.scheme=lp"]
+ROPE = [*LP, "model.positions=rope"]
+OTHER_TEXT = "<another text>"
+
+
+@dataclasses.dataclass
+class Row:
+    value: object  # against the default, or against what `given` says
+    changes: list  # observations that must differ
+    keeps: list = dataclasses.field(default_factory=list)  # observations that must not
+    given: list = dataclasses.field(default_factory=list)  # settings of both sides, without which the key does nothing
+
+
+def model(value, *given):
+    """Acts on the forward pass: the very first loss differs."""
+    return Row(value, ["first loss"], given=[*given])
+
+
+def learning(value, *given):
+    """Acts on the update: the first loss is the same, later ones differ."""
+    return Row(value, ["later losses"], ["first loss"], [*given])
+
+
+def rate(value, *given):
+    """Acts on the learning rate, and by it on the update."""
+    return Row(value, ["rates", "later losses"], ["first loss"], [*given])
+
+
+def watching(value, change, *given):
+    """Acts on what is recorded and kept, not on what is computed."""
+    return Row(value, [change], ["final weights"], [*given])
+
+
+ROWS = {
+    "norm.scheme": model("qknorm"),
+    "norm.sublayer": model("rms"),
+    "norm.placement": model("post"),
+    "norm.sublayer_eps": model(0.1),
+    "norm.qk": model("lp"),
+    "norm.p": model(2, *LP),
+    "norm.learn_p": Row("true", ["parameters", "later losses"], given=LP),
+    "norm.p_sharing": Row("head", ["parameters", "later losses"], ["first loss"], [*LP, "norm.learn_p=true"]),
+    "norm.scope": model("all_heads", *LP),
+    "norm.order": model("after_rope", *ROPE),
+    "norm.qk_eps": model(1, *LP),
+    "norm.gain": Row("head", ["parameters", "later losses"], ["first loss"], LP),
+    "norm.gain_init": model("sqrt(d_head)", *LP),
+    "norm.learn_gain": Row("false", ["parameters", "later losses"], ["first loss"], LP),
+    "norm.logit_scale": model("1/sqrt(d_head)", *LP),
+    "model.n_layers": Row(3, ["first loss", "parameters"]),
+    "model.n_heads": model(4, *LP),
+    "model.n_kv_heads": Row(1, ["first loss", "parameters"]),
+    "model.d_model": Row(32, ["first loss", "parameters"]),
+    "model.d_head": Row(6, ["first loss", "parameters"]),
+    "model.d_ff": Row(24, ["first loss", "parameters"]),
+    "model.seq_len": Row(12, ["first loss", "tokens"]),
+    "model.activation": model("relu"),
+    "model.positions": Row("sinusoidal", ["first loss", "parameters"]),
+    "model.rope_pairing": model("interleaved", *ROPE),
+    "model.rope_base": model(100, *ROPE),
+    "model.bias": Row("true", ["parameters", "later losses"]),
+    "model.tied_head": Row("false", ["first loss", "parameters"]),
+    "model.dropout": model(0.5),
+    "model.init": model("gpt2"),
+    "model.kernels": Row("composite", ["kernels", "final weights"]),
+    "data.source": Row(OTHER_TEXT, ["first loss", "validation losses"]),
+    "data.tokenizer": Row("byte", ["first loss", "parameters"]),
+    "data.folds": Row(5, ["first loss", "validation losses"], given=["data.fold=2"]),
+    "data.fold": Row(2, ["first loss", "validation losses"]),
+    "optim.lr": rate(0.01),
+    "optim.min_lr": rate(5e-4),
+    "optim.schedule": rate("linear"),
+    "optim.warmup_steps": rate(2),
+    "optim.decay_steps": rate(3),
+    "optim.beta1": learning(0.5),
+    "optim.beta2": learning(0.9),
+    "optim.eps": learning(0.01),
+    "optim.weight_decay": learning(1),
+    "optim.clip": learning(0.01),
+    "train.max_steps": Row(5, ["logged steps", "tokens"], given=["optim.decay_steps=9"]),
+    "train.batch_size": Row(5, ["first loss", "tokens"]),
+    "train.accumulate": Row(2, ["first loss", "tokens"]),
+    "train.eval_every": watching(2, "evaluated steps"),
+    "train.eval_windows": watching(3, "validation losses"),
+    "train.log_every": watching(2, "logged steps"),
+    "train.save_every": watching(2, "checkpoints", "train.keep_last=9"),
+    "train.keep_last": watching(3, "checkpoints", "train.save_every=1"),
+    "train.keep_best": watching(3, "checkpoints", "train.eval_every=1"),
+    "train.early_stop": Row(1, ["outcome", "logged steps"], ["first loss"],
+                            ["train.eval_every=1", "optim.lr=0", "optim.min_lr=0"]),
+    "train.seed": model(7),
+    "train.threads": Row(2, ["threads"]),
+}
+
+
+def observe(folder, summary):
+    rows = metrics(folder)
+    trained, evaluated = [r for r in rows if "loss" in r], [r for r in rows if "val_loss" in r]
+    tensors = weights(folder)
+    session = json.loads((folder / "manifest.json").read_text())["sessions"][-1]
+    return {
+        "first loss": trained[0]["loss"],
+        "later losses": [r["loss"] for r in trained[1:]],
+        "rates": [r["lr"] for r in trained],
+        "logged steps": [r["step"] for r in trained],
+        "tokens": trained[-1]["tokens"],
+        "evaluated steps": [r["step"] for r in evaluated],
+        "validation losses": [r["val_loss"] for r in evaluated],
+        "parameters": {name: tensor.shape for name, tensor in tensors.items()},
+        "final weights": {name: tensor.tobytes() for name, tensor in tensors.items()},
+        "checkpoints": sorted(p.name for p in (folder / "checkpoints").glob("step-*")),
+        "threads": session["threads"],
+        "kernels": session["kernels"],
+        "outcome": summary["outcome"],
+    }
+
+
+@pytest.fixture(scope="module")
+def observed(text, tmp_path_factory):
+    """Observations of a run with these settings; the same settings run once."""
+    other = tmp_path_factory.mktemp("other") / "text.txt"
+    other.write_text(text.read_text()[::-1])
+    known = {}
+
+    def get(settings):
+        settings = tuple(s.replace(OTHER_TEXT, str(other)) for s in settings)
+        if settings not in known:
+            folder = tmp_path_factory.mktemp("run") / "run"
+            known[settings] = observe(folder, train(text, folder, *SHORT, *settings))
+        return known[settings]
+    return get
+
+
+def test_every_key_has_a_row():
+    config = tomllib.loads(run("config", "print", check=0).stdout)
+    assert {f"{section}.{key}" for section, keys in config.items() for key in keys} == set(ROWS)
+
+
+@pytest.mark.parametrize("key", ROWS)
+def test_key(observed, key):
+    row = ROWS[key]
+    before, after = observed(row.given), observed([*row.given, f"{key}={row.value}"])
+    assert {name for name in row.changes if before[name] == after[name]} == set(), "did not change"
+    assert {name for name in row.keeps if before[name] != after[name]} == set(), "changed"
+
+
+CHOICES = {
+    "norm.sublayer": ["layer", "rms", "none"],
+    "norm.gain_init": ["log2(L^2-L)", "sqrt(d_head)", "matched", "1.5"],
+    "norm.gain": ["none", "model", "layer", "head", "channel"],
+    "norm.p": ["0.5", "1", "2", "3", "inf"],
+    "model.activation": ["gelu", "relu", "swiglu"],
+    "model.positions": ["learned", "sinusoidal", "rope"],
+    "optim.schedule": ["cosine", "linear", "constant"],
+}
+
+
+@pytest.mark.parametrize("key", CHOICES)
+def test_no_two_values_do_the_same(observed, key):
+    curves = {}
+    for value in CHOICES[key]:
+        found = observed([*LP, f"{key}={value}"])
+        assert curves.setdefault(str(found["later losses"]), value) == value
