@@ -1,5 +1,7 @@
 #include "models/decoder_lm.h"
 
+#include <numbers>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "models/init.h"
@@ -15,9 +17,10 @@ constexpr int embedding_site = 3;  // of dropout, in layer 0
 Tensor sinusoids(int64_t length, int64_t c, torch::TensorOptions options) {
   const auto real = options.dtype(torch::kFloat64);
   const Tensor column = torch::arange(c, real);
-  const Tensor even = column - column.remainder(2.0);
-  const Tensor angle = torch::arange(length, real).unsqueeze(1) * torch::pow(10000.0, -even / static_cast<double>(c));
-  return torch::where(column.remainder(2.0) == 0, angle.sin(), angle.cos()).to(options.dtype());
+  const Tensor odd = column.remainder(2.0);
+  const Tensor frequency = torch::pow(10000.0, (odd - column) / static_cast<double>(c));
+  const Tensor angle = torch::arange(length, real).unsqueeze(1) * frequency;
+  return torch::sin(angle + odd * (std::numbers::pi / 2)).to(options.dtype());  // sin(x + pi/2) = cos(x)
 }
 
 // The fused kernels are for float32 on the CPU.

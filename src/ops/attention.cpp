@@ -63,16 +63,15 @@ Tensor attend(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const Tensor& 
   const Tensor q = q_hat_bthd.transpose(1, 2), k = repeat_heads(k_hat_bshd, n_heads).transpose(1, 2),
                v = repeat_heads(v_bshd, n_heads).transpose(1, 2);
   const int64_t t = q.size(2), s = k.size(2);
-  if (form.dropout.rate <= 0.0 && (!form.causal || t == s || t == 1)) {
+  // PyTorch's own kernel where it has our mask and our dropout; without Python it has no meta kernel.
+  if (form.dropout.rate <= 0.0 && (!form.causal || t == s || t == 1) && !q.is_meta()) {
     const bool triangle = form.causal && t == s && t > 1;
     return torch::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, triangle, form.scale)
         .transpose(1, 2);
   }
   Tensor logits = torch::matmul(q, k.transpose(2, 3)) * form.scale;
   if (form.causal) {
-    const auto flags = torch::TensorOptions().dtype(torch::kBool).device(q.device());
-    const Tensor hidden = torch::ones({t, s}, flags).triu(s - t + 1);
-    logits = logits.masked_fill(hidden, -std::numeric_limits<double>::infinity());
+    logits = logits + torch::full({t, s}, -std::numeric_limits<double>::infinity(), q.options()).triu(s - t + 1);
   }
   return torch::matmul(dropout(logits.softmax(-1), form.dropout), v).transpose(1, 2);
 }

@@ -15,13 +15,13 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The pieces of the equations above, made safe to divide by: a zero vector has peak = sum = root = 1 and is clamped.
+// The pieces of the equations above. No torch::where: libtorch without Python has no meta kernel for it.
 struct Parts {
-  Tensor peak;     // max|x|
-  Tensor r;        // |x| / peak
-  Tensor sum;      // s
-  Tensor root;     // s^(1/p)
-  Tensor clamped;  // n < eps
+  Tensor r;      // |x| / max|x|, zero for a zero vector
+  Tensor sum;    // s, one for a zero vector
+  Tensor root;   // s^(1/p)
+  Tensor n;      // max(||x||_p, eps)
+  Tensor moves;  // 1 where the norm depends on x, 0 where it is the constant eps
 };
 
 Tensor power(const Tensor& r, const Tensor& p) { return r.pow(p); }
@@ -38,39 +38,35 @@ bool is_infinite(const Tensor&) { return false; }
 template <class P>
 Parts parts_of(const Tensor& x, const P& p, double eps) {
   Parts parts;
-  const Tensor size = torch::maximum(x, -x);  // |x|; abs has no kernel on the meta device
+  const Tensor size = torch::maximum(x, -x);  // abs has no meta kernel either
   const Tensor largest = size.amax(-1, /*keepdim=*/true);
-  const Tensor one = torch::ones_like(largest);
-  parts.peak = torch::where(largest > 0, largest, one);
-  parts.r = size / parts.peak;
-  parts.sum = is_infinite(p) ? one : torch::where(largest > 0, power(parts.r, p).sum(-1, /*keepdim=*/true), one);
-  parts.root = is_infinite(p) ? one : root_of(parts.sum, p);
-  parts.clamped = largest * parts.root < eps;
+  const Tensor is_zero = largest.eq(0).to(x.scalar_type());
+  parts.r = size / (largest + is_zero);
+  parts.sum = is_infinite(p) ? torch::ones_like(largest) : power(parts.r, p).sum(-1, /*keepdim=*/true) + is_zero;
+  parts.root = is_infinite(p) ? parts.sum : root_of(parts.sum, p);
+  const Tensor norm = largest * parts.root;
+  parts.n = norm.clamp_min(eps);
+  parts.moves = norm.ge(eps).to(x.scalar_type());
   return parts;
 }
 
-// Divided in two steps, because peak * root may overflow where the quotient does not.
-Tensor divide(const Tensor& x, const Parts& parts) { return x / parts.peak / parts.root; }
-Tensor quotient(const Tensor& x, const Parts& parts, double eps) {
-  return torch::where(parts.clamped, x / eps, divide(x, parts));
-}
+// r where it is needed in a negative power or a logarithm; entries that are zero are multiplied by zero afterwards.
+Tensor above_zero(const Tensor& r) { return r.clamp_min(1e-38); }
 
-// w of the equations; zero where r is zero, also for p < 1 where r^(p-1) is infinite.
+// w of the equations; zero where x is zero, also for p < 1 where r^(p-1) has no limit.
 template <class P>
 Tensor norm_gradient(const Tensor& x, const Parts& parts, const P& p) {
   if (is_infinite(p)) {
     const Tensor first = parts.r.argmax(-1, /*keepdim=*/true);
     return torch::zeros_like(x).scatter(-1, first, x.gather(-1, first).sign());
   }
-  const Tensor w = x.sign() * power(parts.r, p - 1.0) / power(parts.root, p - 1.0);
-  return torch::where(parts.r == 0, torch::zeros_like(w), w);
+  return x.sign() * power(above_zero(parts.r), p - 1.0) / power(parts.root, p - 1.0);
 }
 
 template <class P>
-Tensor gradient_of_x(const Tensor& x, const P& p, const Parts& parts, const Tensor& dy, double eps) {
-  const Tensor y = quotient(x, parts, eps);
-  const Tensor along = (dy * y).sum(-1, /*keepdim=*/true);
-  return torch::where(parts.clamped, dy / eps, divide(dy - norm_gradient(x, parts, p) * along, parts));
+Tensor gradient_of_x(const Tensor& x, const P& p, const Parts& parts, const Tensor& dy) {
+  const Tensor along = (dy * x / parts.n).sum(-1, /*keepdim=*/true) * parts.moves;
+  return (dy - norm_gradient(x, parts, p) * along) / parts.n;
 }
 
 struct FixedP : torch::autograd::Function<FixedP> {
@@ -78,12 +74,12 @@ struct FixedP : torch::autograd::Function<FixedP> {
     context->save_for_backward({x});
     context->saved_data["p"] = p;
     context->saved_data["eps"] = eps;
-    return quotient(x, parts_of(x, p, eps), eps);
+    return x / parts_of(x, p, eps).n;
   }
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     const Tensor x = context->get_saved_variables()[0];
     const double p = context->saved_data["p"].toDouble(), eps = context->saved_data["eps"].toDouble();
-    return {gradient_of_x(x, p, parts_of(x, p, eps), grads[0], eps), Tensor(), Tensor()};
+    return {gradient_of_x(x, p, parts_of(x, p, eps), grads[0]), Tensor(), Tensor()};
   }
 };
 
@@ -91,18 +87,17 @@ struct LearnedP : torch::autograd::Function<LearnedP> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& p, double eps) {
     context->save_for_backward({x, p});
     context->saved_data["eps"] = eps;
-    return quotient(x, parts_of(x, p, eps), eps);
+    return x / parts_of(x, p, eps).n;
   }
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     const auto saved = context->get_saved_variables();
     const Tensor &x = saved[0], &p = saved[1], &dy = grads[0];
     const double eps = context->saved_data["eps"].toDouble();
     const Parts parts = parts_of(x, p, eps);
-    const Tensor log_r = torch::where(parts.r > 0, parts.r.log(), torch::zeros_like(parts.r));
+    const Tensor log_r = above_zero(parts.r).log();
     const Tensor dlog_n = (power(parts.r, p) * log_r).sum(-1, true) / (p * parts.sum) - parts.sum.log() / (p * p);
-    const Tensor along = (dy * quotient(x, parts, eps)).sum(-1, true);
-    const Tensor dp = torch::where(parts.clamped, torch::zeros_like(along), -along * dlog_n);
-    return {gradient_of_x(x, p, parts, dy, eps), dp.sum_to_size(p.sizes()), Tensor()};
+    const Tensor dp = -(dy * x / parts.n).sum(-1, true) * dlog_n * parts.moves;
+    return {gradient_of_x(x, p, parts, dy), dp.sum_to_size(p.sizes()), Tensor()};
   }
 };
 

@@ -36,7 +36,7 @@ class RunDir {
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path checkpoint(int64_t step) const;  // where a StagedFolder with its files is to go
 
-  std::vector<Checkpoint> checkpoints() const;  // the complete ones, by step
+  std::vector<Checkpoint> checkpoints() const;  // by step; DataError when one lacks a file
   std::optional<Checkpoint> latest() const;     // the last of them, also when a kill came before set_latest()
   std::optional<Checkpoint> best() const;       // what the link points to
 

@@ -1,0 +1,65 @@
+#include "nn/block.h"
+
+#include <gtest/gtest.h>
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+
+ModelConfig small(const NormScheme& scheme) {
+  ModelConfig config;
+  config.n_heads = 2;
+  config.d_model = 8;
+  config.seq_len = 6;
+  resolve(config, scheme);
+  return config;
+}
+
+// Every scheme and placement, on a device that has shapes but no numbers. With RMSNorm, because PyTorch's
+// layer_norm and relu have meta kernels in Python only.
+TEST(Block, RunsOnMeta) {
+  const auto meta = torch::TensorOptions().device(torch::kMeta).dtype(torch::kFloat32);
+  for (NormScheme scheme : catalogue())
+    for (NormPlacement placement : {NormPlacement::pre, NormPlacement::post})
+      for (Activation activation : {Activation::gelu, Activation::swiglu}) {
+        scheme.placement = placement;
+        scheme.sublayer = SublayerNorm::rms;
+        ModelConfig config = small(scheme);
+        config.kernels = Kernels::composite;
+        config.activation = activation;
+        config.dropout = 0.1;
+        const Block block(config, scheme, 0, meta);
+        const Tensor x = torch::empty({2, 6, 8}, meta);
+        EXPECT_EQ(block(x, {.training = true}, Tensor(), nullptr).sizes(), x.sizes()) << scheme.name;
+      }
+}
+
+// With all weights zero a branch gives nothing: pre-norm passes the stream on, post-norm normalises it twice.
+TEST(Block, PlacementSaysWhatIsNormalised) {
+  NormScheme scheme = find_scheme("none");
+  torch::manual_seed(1);
+  const Tensor x = torch::randn({1, 3, 8}) * 5.0;
+  EXPECT_TRUE(torch::equal(Block(small(scheme), scheme, 0, torch::kFloat32)(x, Pass{}, Tensor(), nullptr), x));
+  scheme.placement = NormPlacement::post;
+  const Tensor y = Block(small(scheme), scheme, 0, torch::kFloat32)(x, Pass{}, Tensor(), nullptr);
+  EXPECT_TRUE(torch::allclose(y, torch::layer_norm(x, {8}), 1e-4, 1e-4));
+}
+
+TEST(Block, DropoutActsOnlyInTraining) {
+  const NormScheme scheme = find_scheme("none");
+  ModelConfig config = small(scheme);
+  config.dropout = 0.5;
+  Block block(config, scheme, 0, torch::kFloat32);
+  torch::manual_seed(1);
+  block.visit("b", [](const std::string&, Tensor& tensor, Role) { tensor.normal_(); });
+  const Tensor x = torch::randn({2, 6, 8});
+  const Pass evaluating, training{.training = true, .seed = 1, .step = 1}, next{.training = true, .seed = 1, .step = 2};
+  EXPECT_TRUE(torch::equal(block(x, evaluating, Tensor(), nullptr), block(x, evaluating, Tensor(), nullptr)));
+  EXPECT_TRUE(torch::equal(block(x, training, Tensor(), nullptr), block(x, training, Tensor(), nullptr)));
+  EXPECT_FALSE(torch::equal(block(x, training, Tensor(), nullptr), block(x, evaluating, Tensor(), nullptr)));
+  EXPECT_FALSE(torch::equal(block(x, training, Tensor(), nullptr), block(x, next, Tensor(), nullptr)));
+}
+
+}  // namespace
+}  // namespace normlab
