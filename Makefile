@@ -31,8 +31,8 @@ build: libtorch  ## build the program build/normlab; TORCH_DIR=folder: with your
 	@$(BUILD) --target normlab
 
 demo: build  ## train a small transformer on Tiny Shakespeare and print a sample
-	build/normlab train --config recipes/demo.toml --out runs/demo
-	build/normlab generate runs/demo
+	run=runs/demo-$$(date +%Y%m%d-%H%M%S) && build/normlab train --config recipes/demo.toml --out $$run && \
+	build/normlab generate $$run --prompt "ROMEO:" --tokens 400 --temperature 0.8 && echo "the run is in $$run"
 
 test: libtorch venv  ## build everything and run all tests
 	@$(BUILD)
@@ -44,7 +44,7 @@ bench: build  ## measure the speed of a training step
 
 format:  ## format the C++ sources
 	@tools/install_packages.sh format
-	find src tests bench -name '*.h' -o -name '*.cpp' | xargs clang-format -i
+	git ls-files -co --exclude-standard '*.h' '*.cpp' | xargs clang-format -i
 
 install: $(if $(wildcard build/build.ninja),,build)  ## install the program, recipes and documents; PREFIX=folder
 	@# Not by way of `build`: under sudo that would take root's cache for the user's.

@@ -12,7 +12,8 @@ missing_packages() {
   local wanted installed
   wanted=$(awk -v t="$for_target" '!/^#/ && NF && $2 == t { print $1 }' "${BASH_SOURCE%/*}/packages.txt" | sort)
   # dpkg-query complains about packages it has never heard of: those are missing too.
-  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $wanted 2>/dev/null | sed -n 's/^installed //p' | sort -u)
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $wanted 2>/dev/null |
+    sed -n 's/^installed //p' | sort -u)
   comm -23 <(echo "$wanted") <(echo "$installed") | xargs
 }
 

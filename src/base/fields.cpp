@@ -1,7 +1,8 @@
 #include "base/fields.h"
 
-#include <algorithm>
 #include <toml++/toml.h>
+
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -28,10 +29,16 @@ bool inside(double value, Range range) {
 }
 
 std::string quote(const std::string& text) {
+  constexpr char digits[] = "0123456789abcdef";
   std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      out += str('\\', c);
+    else if (byte < 0x20 || byte == 0x7f)
+      out += str("\\u00", digits[byte >> 4], digits[byte & 15]);
+    else
+      out += c;
   }
   return out + '"';
 }
@@ -66,7 +73,8 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
 }  // namespace
 
 Field& FieldList::add(const char* key, const char* doc, std::string expected) {
-  fields_.push_back({.key = str(section_, ".", key), .doc = doc, .expected = std::move(expected), .get = {}, .set = {}});
+  fields_.push_back(
+      {.key = str(section_, ".", key), .doc = doc, .expected = std::move(expected), .get = {}, .set = {}});
   return fields_.back();
 }
 

@@ -41,8 +41,9 @@ class FieldList {
   void text(const char* key, std::string& value, const char* doc);
   template <class E>
   void choice(const char* key, E& value, const char* doc) {
-    choice(key, enum_names<E>(), [&value] { return static_cast<int>(value); },
-           [&value](int index) { value = static_cast<E>(index); }, doc);
+    choice(
+        key, enum_names<E>(), [&value] { return static_cast<int>(value); },
+        [&value](int index) { value = static_cast<E>(index); }, doc);
   }
   // A field with its own text form.
   void custom(const char* key, const char* doc, std::string expected, std::function<std::string()> get,

@@ -1,9 +1,10 @@
 // normlab config: print, check and explain configurations.
+#include "train/config.h"
+
 #include <memory>
 
 #include "base/text.h"
 #include "cli/verbs.h"
-#include "train/config.h"
 
 namespace normlab {
 namespace {
@@ -21,7 +22,7 @@ void print_markdown(const FieldList& list) {
       section = field.key.substr(0, dot);
       print_line(str("\n## [", section, "]\n\n| key | default | expected | meaning |\n|---|---|---|---|"));
     }
-    print_line(str("| `", field.key, "` | `", field.get(), "` | ", field.expected, " | ", field.doc, " |"));
+    print_line(str("| `", field.key, "` | `", field.get(), "` | ", field.expected, " | ", replace_all(field.doc, "|", "\\|"), " |"));
   }
 }
 
@@ -51,7 +52,8 @@ void add_config(CLI::App& app, Exit&) {
   auto* explain_verb = verb->add_subcommand("explain", "what a key means, its default and its range");
   explain_verb->add_option("key", *keys_wanted)->required()->type_name("KEY");
   explain_verb->callback([keys_wanted] {
-    Config config{.norm = find_scheme("none")};
+    Config config;
+    config.norm = find_scheme("none");
     const FieldList list = fields(config);
     for (const std::string& key : *keys_wanted) explain(list.at(key, "config explain"));
   });
@@ -60,13 +62,15 @@ void add_config(CLI::App& app, Exit&) {
   auto* keys = verb->add_subcommand("keys", "every key with its default and meaning");
   keys->add_flag("--markdown", *markdown, "as the tables of docs/configuration.md");
   keys->callback([markdown] {
-    Config config{.norm = find_scheme("none")};
+    Config config;
+    config.norm = find_scheme("none");
     const FieldList list = fields(config);
     if (*markdown) return print_markdown(list);
     for (const Field& field : list.fields()) explain(field);
   });
-  verb->footer("Examples:\n  normlab config print --config recipes/shakespeare.toml --set norm.scheme=lp\n"
-               "  normlab config explain norm.p optim.lr");
+  verb->footer(
+      "Examples:\n  normlab config print --config recipes/shakespeare.toml --set norm.scheme=lp\n"
+      "  normlab config explain norm.p optim.lr");
 }
 
 }  // namespace normlab

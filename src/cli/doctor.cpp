@@ -48,9 +48,11 @@ nlohmann::ordered_json examine() {
 }  // namespace
 
 void add_doctor(CLI::App& app, Exit&) {
-  auto* verb = app.add_subcommand("doctor", "libtorch, threads, instruction set, BLAS, memory, and which data is found");
+  auto* verb =
+      app.add_subcommand("doctor", "libtorch, threads, instruction set, BLAS, memory, and which data is found");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "machine-readable output");
+  verb->footer("Example:\n  normlab doctor --json");
   verb->callback([json] {
     const nlohmann::ordered_json found = examine();
     if (*json) return print_json(found);

@@ -28,7 +28,8 @@ Exit evaluate_model(const EvalOptions& options) {
   const auto n_tokens = static_cast<int64_t>(corpus.tokens.size());
   if (n_tokens < 2) throw DataError(options.data, "has fewer than two tokens: there is nothing to predict.");
   // Another text is evaluated as a whole, the training text on its held-out fold.
-  const Segment part = other_text ? Segment{0, n_tokens} : make_split(n_tokens, config.data.folds, config.data.fold).held_out;
+  const Segment part =
+      other_text ? Segment{0, n_tokens} : make_split(n_tokens, config.data.folds, config.data.fold).held_out;
   const auto windows = eval_windows(part, config.model.seq_len, options.windows);
   const auto loss = evaluate(loaded.model, corpus.tokens, windows, config.train.batch_size);
   if (!loss) return Exit::stopped;
@@ -60,7 +61,8 @@ void add_eval(CLI::App& app, Exit& exit) {
   auto* verb = app.add_subcommand("eval", "loss, perplexity and bits per byte of a trained model");
   auto options = std::make_shared<EvalOptions>();
   verb->add_option("model", options->model, "run or checkpoint")->required()->type_name("DIR");
-  verb->add_option("--data", options->data, "another text; default: the held-out fold of the training text")->type_name("NAME|FILE");
+  verb->add_option("--data", options->data, "another text; default: the held-out fold of the training text")
+      ->type_name("NAME|FILE");
   verb->add_option("--windows", options->windows, "windows to evaluate, 0 for all")->check(CLI::NonNegativeNumber);
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
   verb->add_flag("--json", options->json, "machine-readable output");

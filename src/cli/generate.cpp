@@ -51,9 +51,12 @@ void add_generate(CLI::App& app, Exit& exit) {
   verb->add_option("model", options->model, "run or checkpoint")->required()->type_name("DIR");
   verb->add_option("--prompt", options->prompt, "text to continue; default: a line break")->type_name("TEXT");
   verb->add_option("--tokens", sample.max_tokens, "tokens to make, default 500")->check(CLI::NonNegativeNumber);
-  verb->add_option("--temperature", sample.temperature, "default 1; 0 takes the most probable token")->check(CLI::Range(0.0, 100.0));
-  verb->add_option("--top-k", sample.top_k, "choose among the k most probable tokens; 0 = all")->check(CLI::NonNegativeNumber);
-  verb->add_option("--top-p", sample.top_p, "choose among the most probable tokens that make up this share")->check(CLI::Range(0.0, 1.0));
+  verb->add_option("--temperature", sample.temperature, "default 1; 0 takes the most probable token")
+      ->check(CLI::Range(0.0, 100.0));
+  verb->add_option("--top-k", sample.top_k, "choose among the k most probable tokens; 0 = all")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--top-p", sample.top_p, "choose among the most probable tokens that make up this share")
+      ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--seed", sample.seed, "the same seed gives the same text")->check(CLI::NonNegativeNumber);
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
   verb->add_flag("--json", options->json, "machine-readable output");

@@ -1,4 +1,6 @@
 // normlab import: a checkpoint from the weights of another implementation.
+#include "infer/import.h"
+
 #include <filesystem>
 #include <memory>
 
@@ -7,7 +9,6 @@
 #include "cli/verbs.h"
 #include "data/corpus.h"
 #include "data/dataset.h"
-#include "infer/import.h"
 #include "train/checkpoint.h"
 
 namespace normlab {
@@ -39,7 +40,9 @@ Exit import_weights(const ImportOptions& options) {
   if (corpus.tokenizer.vocab_size() != shape.vocab_size)
     throw DataError(options.data, str("has ", corpus.tokenizer.vocab_size(), " different characters, the model ",
                                       shape.vocab_size, ". Name the text it was trained on with --data."));
-  Config config{.norm = shape.norm, .model = shape.model};
+  Config config;
+  config.norm = shape.norm;
+  config.model = shape.model;
   config.data.source = options.data;
   const AdamW optimizer(model.parameters(), {});
   save_checkpoint(options.out, model, optimizer, {}, corpus.tokenizer, config);
@@ -55,8 +58,11 @@ void add_import(CLI::App& app, Exit& exit) {
   verb->add_option("--from", options->from, "nanogpt, ngpt or llama")->required()->type_name("SOURCE");
   verb->add_option("file", options->file, "safetensors file")->required()->type_name("FILE");
   verb->add_option("-o,--out", options->out, "folder of the new checkpoint")->required()->type_name("DIR");
-  verb->add_option("--model-config", options->config, "their configuration as JSON; default: in the file or config.json beside it")->type_name("FILE");
-  verb->add_option("--data", options->data, "the text whose characters are the vocabulary; default tinyshakespeare")->type_name("NAME|FILE");
+  verb->add_option("--model-config", options->config,
+                   "their configuration as JSON; default: in the file or config.json beside it")
+      ->type_name("FILE");
+  verb->add_option("--data", options->data, "the text whose characters are the vocabulary; default tinyshakespeare")
+      ->type_name("NAME|FILE");
   options->data = "tinyshakespeare";
   verb->footer("Example:\n  normlab import --from nanogpt model.safetensors --model-config config.json --out imported");
   verb->callback([options, &exit] { exit = import_weights(*options); });

@@ -39,6 +39,7 @@ int run(int argc, char** argv) {
   add_config(app, exit);
   add_verify(app, exit);
   add_import(app, exit);
+  add_bench(app, exit);
   add_doctor(app, exit);
   try {
     app.parse(argc, argv);

@@ -12,7 +12,8 @@ namespace normlab {
 
 void ConfigOptions::add_to(CLI::App& verb) {
   verb.add_option("-c,--config", files, "TOML file; later files override earlier ones")->type_name("FILE");
-  verb.add_option("--set", sets, "one or more key=value, such as norm.p=3 (`normlab config keys`)")->type_name("KEY=VALUE");
+  verb.add_option("--set", sets, "one or more key=value, such as norm.p=3 (`normlab config keys`)")
+      ->type_name("KEY=VALUE");
   verb.add_option("--data", data, "data set name or UTF-8 text file (data.source)")->type_name("NAME|FILE");
   verb.add_option("--threads", threads, "threads, 0 for all cores (train.threads)")->type_name("N");
 }
@@ -21,8 +22,9 @@ std::vector<Setting> ConfigOptions::settings() const {
   std::vector<Setting> all;
   for (const std::string& file : files)
     for (Setting& setting : read_toml(file)) all.push_back(std::move(setting));
-  if (!data.empty()) all.push_back({.key = "data.source", .values = {data}, .where = "--data"});
-  if (threads >= 0) all.push_back({.key = "train.threads", .values = {str(threads)}, .where = "--threads"});
+  if (!data.empty()) all.push_back({.key = "data.source", .values = {data}, .where = "--data", .is_list = false});
+  if (!threads.empty())
+    all.push_back({.key = "train.threads", .values = {threads}, .where = "--threads", .is_list = false});
   for (const std::string& set : sets) all.push_back(parse_setting(set));
   return all;
 }
@@ -43,6 +45,6 @@ void print_line(const std::string& line) {
   std::fflush(stdout);
 }
 
-void print_json(const nlohmann::ordered_json& value) { print_line(value.dump(2)); }
+void print_json(const nlohmann::ordered_json& value) { print_line(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)); }
 
 }  // namespace normlab

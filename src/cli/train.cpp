@@ -41,8 +41,7 @@ std::string progress_text(const Progress& p) {
 // The configuration asked for; a run that goes on without --config keeps its own.
 LoadedConfig wanted_config(const TrainOptions& options, bool going_on) {
   std::vector<Setting> settings;
-  if (going_on && options.config.files.empty())
-    settings = read_toml(RunDir::open(options.out).config().string());
+  if (going_on && options.config.files.empty()) settings = read_toml(RunDir::open(options.out).config().string());
   for (Setting& setting : options.config.settings()) settings.push_back(std::move(setting));
   return resolve_config(settings);
 }
@@ -70,9 +69,10 @@ nlohmann::ordered_json summary(const Trainer& trainer, const std::string& folder
 Exit report(const Trainer& trainer, const std::string& folder, Outcome outcome) {
   const TrainState& state = trainer.state();
   if (outcome == Outcome::diverged)
-    throw Error("train", str("the loss is not finite at step ", state.step + 1,
-                             "; the last checkpoint is untouched. Try a smaller optim.lr, a longer "
-                             "optim.warmup_steps, or a scheme that bounds the logits, such as norm.scheme=qknorm."),
+    throw Error("train",
+                str("the loss is not finite after step ", state.step,
+                    "; the last checkpoint is untouched. Try a smaller optim.lr, a longer "
+                    "optim.warmup_steps, or a scheme that bounds the logits, such as norm.scheme=qknorm."),
                 Exit::diverged);
   if (state.last_eval >= 0)
     log_line(str("validation loss ", fixed(state.val_loss, 4), " nats a token at step ", state.last_eval, ", best ",
@@ -88,14 +88,16 @@ Exit report(const Trainer& trainer, const std::string& folder, Outcome outcome) 
 
 Exit train(TrainOptions options) {
   const bool going_on = options.resume && fs::exists(fs::path(options.out) / "config.toml");
-  if (options.resume && options.out.empty())
-    throw UsageError("--resume", "which run? Name its folder with --out.");
+  if (options.resume && options.out.empty()) throw UsageError("--resume", "which run? Name its folder with --out.");
   const LoadedConfig loaded = wanted_config(options, going_on);
   const Config& config = loaded.config;
   if (options.out.empty()) options.out = default_folder(config);
   use_threads(config.train.threads);
 
-  Corpus corpus = load_corpus(find_dataset(config.data.source), enum_names<TokenUnit>()[static_cast<size_t>(config.data.tokenizer)]);
+  Corpus corpus = load_corpus(find_dataset(config.data.source),
+                              enum_names<TokenUnit>()[static_cast<size_t>(config.data.tokenizer)]);
+  require_windows(make_split(static_cast<int64_t>(corpus.tokens.size()), config.data.folds, config.data.fold),
+                  config.model.seq_len);
   RunDir run = going_on ? RunDir::open_locked(options.out) : RunDir::create(options.out);
   if (going_on) {
     require_same_run(resolve_config(read_toml(run.config().string())).config, config);
@@ -103,7 +105,8 @@ Exit train(TrainOptions options) {
   }
   write_file_atomically(run.config(), to_toml(config));
   const std::string kernels = enum_names<Kernels>()[static_cast<size_t>(config.model.kernels)];
-  add_session(run.manifest(), {.command = command_line(), .kernels = str(kernels, " ", isa_name()), .threads = at::get_num_threads()});
+  add_session(run.manifest(),
+              {.command = command_line(), .kernels = str(kernels, " ", isa_name()), .threads = at::get_num_threads()});
 
   Trainer trainer(config, std::move(corpus), std::move(run));
   for (const std::string& note : loaded.notes) log_line(note);

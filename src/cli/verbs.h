@@ -18,13 +18,13 @@ void add_schemes(CLI::App& app, Exit& exit);
 void add_config(CLI::App& app, Exit& exit);
 void add_verify(CLI::App& app, Exit& exit);
 void add_import(CLI::App& app, Exit& exit);
+void add_bench(CLI::App& app, Exit& exit);
 void add_doctor(CLI::App& app, Exit& exit);
 
 // Options that several verbs share.
 struct ConfigOptions {
   std::vector<std::string> files, sets;
-  std::string data;
-  int threads = -1;
+  std::string data, threads;
 
   void add_to(CLI::App& verb);
   std::vector<Setting> settings() const;  // files, then --data and --threads, then --set
@@ -36,6 +36,6 @@ void use_threads(int threads);
 std::vector<std::string> command_line();  // of this process
 
 void print_line(const std::string& line);              // standard output
-void print_json(const nlohmann::ordered_json& value);  // standard output, non-finite numbers as text
+void print_json(const nlohmann::ordered_json& value);  // standard output; numbers that are not finite become null
 
 }  // namespace normlab

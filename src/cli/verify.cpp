@@ -82,8 +82,10 @@ class Verification {
 
   void ten_steps() {
     const json optim = json::parse(metadata("optimizer"), nullptr, false);
-    const AdamWSettings settings{.beta1 = optim.at("betas").at(0), .beta2 = optim.at("betas").at(1),
-                                 .eps = optim.at("eps"), .weight_decay = optim.at("weight_decay")};
+    const AdamWSettings settings{.beta1 = optim.at("betas").at(0),
+                                 .beta2 = optim.at("betas").at(1),
+                                 .eps = optim.at("eps"),
+                                 .weight_decay = optim.at("weight_decay")};
     Stepper stepper(model_, settings);  // a copy of the model shares its tensors
     std::vector<float> losses;
     for (int step = 0; step < optim.at("steps").get<int>(); ++step)
@@ -119,7 +121,10 @@ Exit verify(const VerifyOptions& options) {
     try {
       for (const Check& check : Verification(path, options.kernels).run()) {
         good = good && check.passed();
-        rows.push_back({{"check", check.name}, {"error", number(check.error)}, {"bound", check.bound}, {"passed", check.passed()}});
+        rows.push_back({{"check", check.name},
+                        {"error", check.error},
+                        {"bound", check.bound},
+                        {"passed", check.passed()}});
         if (!options.json)
           print_line(str(check.passed() ? "  ok    " : "  FAIL  ", significant(check.error, 2), "  ", check.name));
       }
@@ -146,7 +151,9 @@ Exit verify(const VerifyOptions& options) {
 void add_verify(CLI::App& app, Exit& exit) {
   auto* verb = app.add_subcommand("verify", "compare logits, loss, gradients and ten steps with other implementations");
   auto options = std::make_shared<VerifyOptions>();
-  verb->add_option("files", options->files, "safetensors files of weights, inputs and expected results")->required()->type_name("FILE");
+  verb->add_option("files", options->files, "safetensors files of weights, inputs and expected results")
+      ->required()
+      ->type_name("FILE");
   verb->add_option("--kernels", options->kernels, "fused, composite or best (model.kernels)")->type_name("KERNELS");
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->footer("Example:\n  normlab verify tests/reference/nanogpt-bias.safetensors");

@@ -150,12 +150,18 @@ const std::vector<Importer>& importers() {
 std::pair<int64_t, int64_t> rows_of(RowPart part, const ModelConfig& c, int64_t all) {
   const int64_t q = int64_t{c.n_heads} * c.d_head, kv = int64_t{c.n_kv_heads} * c.d_head;
   switch (part) {
-    case RowPart::all: return {0, all};
-    case RowPart::q: return {0, q};
-    case RowPart::k: return {q, kv};
-    case RowPart::v: return {q + kv, kv};
-    case RowPart::up: return {0, c.d_ff};
-    case RowPart::gate: break;
+    case RowPart::all:
+      return {0, all};
+    case RowPart::q:
+      return {0, q};
+    case RowPart::k:
+      return {q, kv};
+    case RowPart::v:
+      return {q + kv, kv};
+    case RowPart::up:
+      return {0, c.d_ff};
+    case RowPart::gate:
+      break;
   }
   return {c.d_ff, c.d_ff};
 }

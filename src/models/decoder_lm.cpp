@@ -44,7 +44,7 @@ DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vo
     rope_ = make_rope(config.seq_len, config.d_head, config.rope_base, config.rope_pairing, options);
   if (!config.tied_head) head_ = torch::zeros({vocab_size, config.d_model}, options);
   if (scheme.gain == GainSharing::model)
-    model_gain_ = torch::full({1}, initial_gain(scheme, config.d_head, config.seq_len), options);
+    model_gain_ = torch::full({1}, initial_gain(scheme, {config.d_head, config.n_heads, config.seq_len}), options);
   for (int layer = 0; layer < config.n_layers; ++layer) blocks_.emplace_back(config, scheme, layer, options);
   if (scheme.placement == NormPlacement::pre) final_norm_ = StreamNorm(scheme, config.d_model, config.bias, options);
 
@@ -62,8 +62,8 @@ Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position) const {
 
 Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
   const int64_t first_position = caches ? caches->front().length() : 0;
-  Tensor x = dropout(embed(tokens_bt, first_position),
-                     pass.dropout(config_.dropout, 0, embedding_site, tokens_bt.size(1)));
+  Tensor x =
+      dropout(embed(tokens_bt, first_position), pass.dropout(config_.dropout, 0, embedding_site, tokens_bt.size(1)));
   const RopeTable* rope = rope_.cos.defined() ? &rope_ : nullptr;
   for (size_t layer = 0; layer < blocks_.size(); ++layer)
     x = blocks_[layer](x, pass, model_gain_, rope, caches ? &(*caches)[layer] : nullptr);

@@ -21,11 +21,16 @@ constexpr InitRow rows[] = {
 
 double deviation(const InitRow& row, Role role, int n_layers) {
   switch (role) {
-    case Role::embedding: return row.embedding;
-    case Role::position: return row.position;
-    case Role::weight: return row.weight;
-    case Role::residual_weight: return row.weight / std::sqrt(2.0 * n_layers);
-    default: return 0.0;
+    case Role::embedding:
+      return row.embedding;
+    case Role::position:
+      return row.position;
+    case Role::weight:
+      return row.weight;
+    case Role::residual_weight:
+      return row.weight / std::sqrt(2.0 * n_layers);
+    default:
+      return 0.0;
   }
 }
 

@@ -15,9 +15,9 @@ struct DtypeRow {
   torch::ScalarType torch;
 };
 constexpr DtypeRow dtypes[] = {
-    {Dtype::f64, torch::kFloat64}, {Dtype::f32, torch::kFloat32}, {Dtype::f16, torch::kFloat16},
-    {Dtype::bf16, torch::kBFloat16}, {Dtype::i64, torch::kInt64}, {Dtype::i32, torch::kInt32},
-    {Dtype::i16, torch::kInt16},   {Dtype::i8, torch::kInt8},     {Dtype::u8, torch::kUInt8},
+    {Dtype::f64, torch::kFloat64},   {Dtype::f32, torch::kFloat32}, {Dtype::f16, torch::kFloat16},
+    {Dtype::bf16, torch::kBFloat16}, {Dtype::i64, torch::kInt64},   {Dtype::i32, torch::kInt32},
+    {Dtype::i16, torch::kInt16},     {Dtype::i8, torch::kInt8},     {Dtype::u8, torch::kUInt8},
     {Dtype::boolean, torch::kBool},
 };
 
@@ -67,9 +67,9 @@ void load_tensors(const std::filesystem::path& path, const NamedTensors& into) {
   for (const auto& [name, tensor] : into) {
     const TensorView& view = file.at(name);
     if (tensor.sizes() != torch::IntArrayRef(view.shape) || torch_dtype(view.dtype) != tensor.scalar_type())
-      throw DataError(path.string(), str("tensor '", name, "' is ", c10::str(torch_dtype(view.dtype), view.shape),
-                                         ", expected ", c10::str(tensor.scalar_type(), tensor.sizes()),
-                                         ": it belongs to another model."));
+      throw DataError(path.string(),
+                      str("tensor '", name, "' is ", c10::str(torch_dtype(view.dtype), view.shape), ", expected ",
+                          c10::str(tensor.scalar_type(), tensor.sizes()), ": it belongs to another model."));
   }
   for (const auto& [name, tensor] : into) tensor.copy_(load_tensor(file.at(name)));
 }

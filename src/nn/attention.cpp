@@ -11,8 +11,10 @@ constexpr int attention_site = 0;  // of dropout in a layer; block.cpp has the o
 
 double logit_scale(LogitScale scale, int64_t d_head) {
   switch (scale) {
-    case LogitScale::inverse_sqrt_d_head: return 1.0 / std::sqrt(static_cast<double>(d_head));
-    case LogitScale::one: break;
+    case LogitScale::inverse_sqrt_d_head:
+      return 1.0 / std::sqrt(static_cast<double>(d_head));
+    case LogitScale::one:
+      break;
   }
   return 1.0;
 }
@@ -20,11 +22,15 @@ double logit_scale(LogitScale scale, int64_t d_head) {
 // Entries of a layer's own gain; none when it has none or the model holds it.
 int64_t gain_size(GainSharing sharing, int64_t n_heads, int64_t d_head) {
   switch (sharing) {
-    case GainSharing::layer: return 1;
-    case GainSharing::head: return n_heads;
-    case GainSharing::channel: return n_heads * d_head;
+    case GainSharing::layer:
+      return 1;
+    case GainSharing::head:
+      return n_heads;
+    case GainSharing::channel:
+      return n_heads * d_head;
     case GainSharing::none:
-    case GainSharing::model: break;
+    case GainSharing::model:
+      break;
   }
   return 0;
 }
@@ -49,9 +55,9 @@ Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int la
       qkv_(config.d_model, (n_heads_ + 2 * n_kv_heads_) * d_head_, config.bias, options),
       out_(n_heads_ * d_head_, config.d_model, config.bias, options) {
   const int64_t gains = gain_size(scheme.gain, n_heads_, d_head_);
-  if (gains > 0) gain_ = torch::full({gains}, initial_gain(scheme, config.d_head, config.seq_len), options);
+  if (gains > 0) gain_ = torch::full({gains}, initial_gain(scheme, {config.d_head, config.n_heads, config.seq_len}), options);
   if (scheme.learn_p) {
-    const double raw = std::log(std::expm1(scheme.p - 1.0));
+    const double above = scheme.p - 1.0, raw = above + std::log(-std::expm1(-above));  // softplus(raw) = above
     raw_p_ = torch::full({scheme.p_sharing == PSharing::head ? n_heads_ : 1}, raw, options);
   }
 }

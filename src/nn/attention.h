@@ -35,9 +35,9 @@ class Attention {
   double dropout_ = 0.0, scale_ = 1.0;
   bool learn_gain_ = true, fused_ = false;
   QkTransform qk_;
-  Linear qkv_;          // rows: all queries, all keys, all values
+  Linear qkv_;  // rows: all queries, all keys, all values
   Linear out_;
-  torch::Tensor gain_;  // [1], [h] or [h * d]; undefined when shared by the model or absent
+  torch::Tensor gain_;   // [1], [h] or [h * d]; undefined when shared by the model or absent
   torch::Tensor raw_p_;  // p = 1 + softplus(raw_p); undefined when p is fixed
 };
 

@@ -11,8 +11,10 @@ constexpr int attn_branch_site = 1, mlp_branch_site = 2;  // of dropout in a lay
 template <class Branch>
 Tensor add_branch(const Tensor& x, const StreamNorm& norm, NormPlacement placement, const Branch& branch) {
   switch (placement) {
-    case NormPlacement::pre: return x + branch(norm(x));
-    case NormPlacement::post: break;
+    case NormPlacement::pre:
+      return x + branch(norm(x));
+    case NormPlacement::post:
+      break;
   }
   return norm(x + branch(x));
 }

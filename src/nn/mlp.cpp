@@ -5,9 +5,12 @@ namespace {
 
 torch::Tensor activate(const torch::Tensor& x, Activation activation) {
   switch (activation) {
-    case Activation::gelu: return torch::gelu(x);
-    case Activation::relu: return torch::relu(x);
-    case Activation::swiglu: break;
+    case Activation::gelu:
+      return torch::gelu(x);
+    case Activation::relu:
+      return torch::relu(x);
+    case Activation::swiglu:
+      break;
   }
   const auto halves = x.chunk(2, -1);
   return halves[0] * torch::silu(halves[1]);

@@ -34,13 +34,14 @@ void list_fields(ModelConfig& c, FieldList& list) {
   list.integer("seq_len", c.seq_len, {.min = 1, .max = 1 << 24}, "window length in tokens (nanoGPT's block_size)");
   list.choice("activation", c.activation, "of the MLP; gelu is exact, swiglu is up * silu(gate)");
   list.choice("positions", c.positions, "how a token knows its place");
-  list.choice("rope_pairing", c.rope_pairing, "RoPE rotates channels (i, i + d/2) or (2i, 2i + 1)");
+  list.choice("rope_pairing", c.rope_pairing, "RoPE rotates channels (2i, 2i + 1), interleaved, or (i, i + d/2), half");
   list.real("rope_base", c.rope_base, {.min = 1.0, .open_min = true}, "base of RoPE's frequencies");
   list.flag("bias", c.bias, "biases in linear maps and LayerNorms");
   list.flag("tied_head", c.tied_head, "the output head is the token embedding");
   list.real("dropout", c.dropout, {.min = 0.0, .max = 0.99}, "rate after embedding, on attention and on each branch");
   list.choice("init", c.init, "initialisation table");
-  list.choice("kernels", c.kernels, "fused: ours; composite: PyTorch's operators; best: fused where they serve the model");
+  list.choice("kernels", c.kernels,
+              "fused: ours; composite: PyTorch's operators; best: fused where they serve the model");
 }
 
 void resolve(ModelConfig& c, const NormScheme& scheme) {
@@ -63,8 +64,8 @@ void resolve(ModelConfig& c, const NormScheme& scheme) {
 
   const std::string reason = why_not_fused(c, scheme);
   if (c.kernels == Kernels::fused && !reason.empty())
-    throw UsageError("model.kernels", str("the fused kernels do not serve this model: ", reason,
-                                          ". Use model.kernels=composite."));
+    throw UsageError("model.kernels",
+                     str("the fused kernels do not serve this model: ", reason, ". Use model.kernels=composite."));
   if (c.kernels == Kernels::best) c.kernels = reason.empty() ? Kernels::fused : Kernels::composite;
 }
 

@@ -10,9 +10,12 @@ StreamNorm::StreamNorm(const NormScheme& scheme, int64_t d_model, bool with_bias
 
 torch::Tensor StreamNorm::operator()(const torch::Tensor& x) const {
   switch (kind) {
-    case SublayerNorm::layer: return torch::layer_norm(x, weight.sizes(), weight, bias, eps);
-    case SublayerNorm::rms: return torch::rms_norm(x, weight.sizes(), weight, eps);
-    case SublayerNorm::none: break;
+    case SublayerNorm::layer:
+      return torch::layer_norm(x, weight.sizes(), weight, bias, eps);
+    case SublayerNorm::rms:
+      return torch::rms_norm(x, weight.sizes(), weight, eps);
+    case SublayerNorm::none:
+      break;
   }
   return x;
 }

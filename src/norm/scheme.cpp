@@ -53,10 +53,14 @@ std::optional<GainInit> GainInit::parse(const std::string& text) {
 
 std::string GainInit::text() const {
   switch (rule) {
-    case Rule::log2_pairs: return "log2(L^2-L)";
-    case Rule::sqrt_d_head: return "sqrt(d_head)";
-    case Rule::matched: return "matched";
-    case Rule::number: break;
+    case Rule::log2_pairs:
+      return "log2(L^2-L)";
+    case Rule::sqrt_d_head:
+      return "sqrt(d_head)";
+    case Rule::matched:
+      return "matched";
+    case Rule::number:
+      break;
   }
   return number(value);
 }
@@ -73,22 +77,24 @@ void list_fields(NormScheme& s, FieldList& list) {
   list.choice("p_sharing", s.p_sharing, "a learned p for each layer or each head");
   list.choice("scope", s.scope, "one norm over a head, or over all heads together");
   list.choice("order", s.order, "normalise before or after the rotation of RoPE");
-  list.real("qk_eps", s.qk_eps, {.min = 0.0, .max = 1.0, .open_min = true}, "x_hat = x / max(||x||_p, qk_eps)");
+  list.real("qk_eps", s.qk_eps, {.min = 1e-30, .max = 1.0}, "x_hat = x / max(||x||_p, qk_eps)");
   list.choice("gain", s.gain, "who shares one gain of the logits");
-  list.custom("gain_init", "initial gain", "a number, log2(L^2-L), sqrt(d_head) or matched",
-              [&s] { return s.gain_init.text(); },
-              [&s](const std::string& text) {
-                const auto parsed = GainInit::parse(text);
-                if (parsed) s.gain_init = *parsed;
-                return parsed.has_value();
-              });
+  list.custom(
+      "gain_init", "initial gain", "a number, log2(L^2-L), sqrt(d_head) or matched",
+      [&s] { return s.gain_init.text(); },
+      [&s](const std::string& text) {
+        const auto parsed = GainInit::parse(text);
+        if (parsed) s.gain_init = *parsed;
+        return parsed.has_value();
+      });
   list.flag("learn_gain", s.learn_gain, "train the gain, or keep its initial value");
   list.choice("logit_scale", s.logit_scale, "fixed factor of the logits");
 }
 
 void check(const NormScheme& s) {
   if (s.learn_p && s.qk != QkNorm::lp)
-    throw UsageError("norm.learn_p", "there is no p to learn without an Lp norm. Set norm.qk=lp or norm.learn_p=false.");
+    throw UsageError("norm.learn_p",
+                     "there is no p to learn without an Lp norm. Set norm.qk=lp or norm.learn_p=false.");
   if (s.learn_p && !(s.p > 1.0 && std::isfinite(s.p)))
     throw UsageError("norm.p", str("a learned p is 1 + softplus(r), so it starts above 1 and finite; got ", s.p, "."));
   if (s.gain_init.rule == GainInit::Rule::matched && s.qk != QkNorm::lp)
@@ -123,13 +129,20 @@ double mean_square_after_lp(double p, int d) {
   return total / n_draws;
 }
 
-double initial_gain(const NormScheme& scheme, int d_head, int length) {
-  const double log2_pairs = length > 1 ? std::log2(double(length) * length - length) : 1.0;
+double initial_gain(const NormScheme& scheme, GainSizes sizes) {
+  const double length = sizes.length;
+  const double log2_pairs = length > 1 ? std::log2(length * length - length) : 1.0;
   switch (scheme.gain_init.rule) {
-    case GainInit::Rule::number: return scheme.gain_init.value;
-    case GainInit::Rule::log2_pairs: return log2_pairs;
-    case GainInit::Rule::sqrt_d_head: return std::sqrt(double(d_head));
-    case GainInit::Rule::matched: return log2_pairs / mean_square_after_lp(scheme.p, d_head);
+    case GainInit::Rule::number:
+      return scheme.gain_init.value;
+    case GainInit::Rule::log2_pairs:
+      return log2_pairs;
+    case GainInit::Rule::sqrt_d_head:
+      return std::sqrt(double(sizes.d_head));
+    case GainInit::Rule::matched: {
+      const int normalised = scheme.scope == QkScope::head ? sizes.d_head : sizes.d_head * sizes.n_heads;
+      return log2_pairs / mean_square_after_lp(scheme.p, normalised);
+    }
   }
   return 1.0;
 }

@@ -70,7 +70,10 @@ void check(const NormScheme& scheme);
 
 // Initial gain for heads of d_head channels and sequences of `length` tokens. `matched` gives every p the spread of
 // logits that p = 2 has with log2(L^2 - L) at initialisation (Gaussian q and k).
-double initial_gain(const NormScheme& scheme, int d_head, int length);
+struct GainSizes {
+  int d_head = 0, n_heads = 1, length = 0;
+};
+double initial_gain(const NormScheme& scheme, GainSizes sizes);
 
 // E ||x_hat||_2^2 of a Gaussian x in R^d divided by its Lp norm: the spread of q_hat . k_hat is this over sqrt(d).
 double mean_square_after_lp(double p, int d);

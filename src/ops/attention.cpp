@@ -14,12 +14,14 @@ using torch::Tensor;
 
 Tensor normalise(const Tensor& x_bthd, const QkTransform& how) {
   switch (how.norm) {
-    case QkNorm::none: return x_bthd;
-    case QkNorm::lp: break;
+    case QkNorm::none:
+      return x_bthd;
+    case QkNorm::lp:
+      break;
   }
   const Tensor x = how.scope == QkScope::head ? x_bthd : x_bthd.flatten(2).unsqueeze(2);
-  const Tensor y = how.learned_p.defined() ? lp_normalize(x, how.learned_p.view({-1, 1}), how.eps)
-                                           : lp_normalize(x, how.p, how.eps);
+  const Tensor y =
+      how.learned_p.defined() ? lp_normalize(x, how.learned_p.view({-1, 1}), how.eps) : lp_normalize(x, how.p, how.eps);
   return y.view_as(x_bthd);
 }
 
@@ -41,8 +43,9 @@ Tensor repeat_heads(const Tensor& x_bshd, int64_t n_heads) {
 
 void require_heads(const Tensor& qkv, int64_t n_heads, int64_t n_kv_heads) {
   if (qkv.dim() != 4 || n_kv_heads < 1 || n_heads + 2 * n_kv_heads != qkv.size(2) || n_heads % n_kv_heads != 0)
-    throw Error("attention", str("qkv must be [b, t, n_heads + 2 n_kv_heads, d] with n_kv_heads a divisor of n_heads = ",
-                                 n_heads, "; got ", c10::str(qkv.sizes()), "."));
+    throw Error("attention",
+                str("qkv must be [b, t, n_heads + 2 n_kv_heads, d] with n_kv_heads a divisor of n_heads = ", n_heads,
+                    "; got ", c10::str(qkv.sizes()), "."));
 }
 
 }  // namespace

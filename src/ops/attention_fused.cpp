@@ -114,8 +114,8 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
       void* memory = scratch(attention_scratch_bytes(call->spec, /*backward=*/false));
       for (int64_t u = begin; u < end; ++u)
         attention_forward(spec_of(*call, u, p),
-                          unit_of(*call, u, qkv.const_data_ptr<float>(), data_or_null(gain), o.mutable_data_ptr<float>(),
-                                  lse.mutable_data_ptr<float>()),
+                          unit_of(*call, u, qkv.const_data_ptr<float>(), data_or_null(gain),
+                                  o.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>()),
                           memory);
     });
     context->save_for_backward({qkv, gain, p, o, lse});
@@ -136,9 +136,9 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
     at::parallel_for(0, call->units(), 1, [&](int64_t begin, int64_t end) {
       void* memory = scratch(attention_scratch_bytes(spec, /*backward=*/true));
       for (int64_t u = begin; u < end; ++u) {
-        const AttentionUnit unit = unit_of(*call, u, qkv.const_data_ptr<float>(), data_or_null(gain),
-                                           const_cast<float*>(o.const_data_ptr<float>()),
-                                           const_cast<float*>(lse.const_data_ptr<float>()));
+        const AttentionUnit unit =
+            unit_of(*call, u, qkv.const_data_ptr<float>(), data_or_null(gain),
+                    const_cast<float*>(o.const_data_ptr<float>()), const_cast<float*>(lse.const_data_ptr<float>()));
         const float* first = qkv.const_data_ptr<float>();
         float* out = d_qkv.mutable_data_ptr<float>();
         AttentionGrads to{.d_o = d_o.const_data_ptr<float>() + (unit.o - o.const_data_ptr<float>()),
@@ -177,12 +177,13 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
 
 Tensor fused_attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& form) {
   if (qkv_bthd.scalar_type() != torch::kFloat32 || !qkv_bthd.is_cpu())
-    throw Error("attention", str("the fused kernel takes float32 on the CPU; got ",
-                                 c10::str(qkv_bthd.scalar_type(), " on ", qkv_bthd.device()),
-                                 ". Use model.kernels=composite."));
+    throw Error("attention",
+                str("the fused kernel takes float32 on the CPU; got ",
+                    c10::str(qkv_bthd.scalar_type(), " on ", qkv_bthd.device()), ". Use model.kernels=composite."));
   // Function::apply() knows absent tensors only as empty options.
   const auto given = [](const Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
-  return FusedAttention::apply(qkv_bthd, given(form.gain), given(form.qk.learned_p), make_call(qkv_bthd, n_heads, form));
+  return FusedAttention::apply(qkv_bthd, given(form.gain), given(form.qk.learned_p),
+                               make_call(qkv_bthd, n_heads, form));
 }
 
 }  // namespace normlab

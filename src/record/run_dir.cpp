@@ -93,10 +93,12 @@ std::vector<Checkpoint> RunDir::checkpoints() const {
   for (const auto& entry : fs::directory_iterator(checkpoints_folder(), missing)) {
     const auto step = step_of(entry.path().filename());
     if (!step) continue;
-    // A checkpoint appears whole, so one that lacks a file was damaged by hand; to go on from another is the user's choice.
+    // A checkpoint appears whole, so one that lacks a file was damaged by hand; to go on from another is the user's
+    // choice.
     for (const char* file : {"state.json", "model.safetensors"})
       if (!fs::is_regular_file(entry.path() / file))
-        throw DataError(entry.path().string(), str("the checkpoint lacks ", file, ". Delete its folder to use another."));
+        throw DataError(entry.path().string(),
+                        str("the checkpoint lacks ", file, ". Delete its folder to use another."));
     found.push_back({*step, entry.path(), val_loss_in(entry.path() / "state.json")});
   }
   std::sort(found.begin(), found.end(), [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });

@@ -21,8 +21,10 @@ constexpr const char* tokenizer_file = "tokenizer.json";
 constexpr const char* config_file = "config.toml";
 
 json to_json(const TrainState& s) {
-  json out = {{"step", s.step},           {"last_eval", s.last_eval},
-              {"best_step", s.best_step}, {"evals_since_best", s.evals_since_best},
+  json out = {{"step", s.step},
+              {"last_eval", s.last_eval},
+              {"best_step", s.best_step},
+              {"evals_since_best", s.evals_since_best},
               {"train_seconds", s.train_seconds}};
   if (s.last_eval >= 0) out["val_loss"] = s.val_loss;
   if (s.best_step >= 0) out["best_loss"] = s.best_loss;

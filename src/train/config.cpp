@@ -24,7 +24,8 @@ void list_fields(DataConfig& c, FieldList& list) {
   list.text("source", c.source, "name of a data set or path of a UTF-8 text file");
   list.choice("tokenizer", c.tokenizer, "one token a character or a byte");
   list.integer("folds", c.folds, {.min = 2, .max = 1000}, "the text is cut into so many contiguous blocks");
-  list.integer("fold", c.fold, {.min = 0, .max = 999}, "the block held out, counted from 0; 9 of 10 is nanoGPT's split");
+  list.integer("fold", c.fold, {.min = 0, .max = 999},
+               "the block held out, counted from 0; 9 of 10 is nanoGPT's split");
 }
 
 void list_fields(OptimConfig& c, FieldList& list) {
@@ -58,9 +59,9 @@ void list_fields(TrainConfig& c, FieldList& list) {
 }
 
 // Keys that may change when a run goes on: they say how long and how closely it is watched, not what it computes.
-const std::set<std::string> free_keys = {"train.max_steps",  "train.eval_every", "train.eval_windows",
-                                         "train.log_every",  "train.save_every", "train.keep_last",
-                                         "train.keep_best",  "train.early_stop", "train.threads"};
+const std::set<std::string> free_keys = {"train.max_steps", "train.eval_every", "train.eval_windows",
+                                         "train.log_every", "train.save_every", "train.keep_last",
+                                         "train.keep_best", "train.early_stop", "train.threads"};
 
 }  // namespace
 
@@ -106,8 +107,8 @@ LoadedConfig resolve_config(const std::vector<Setting>& settings) {
     throw UsageError("data.fold", str("got ", config.data.fold, ", expected 0 to ", config.data.folds - 1,
                                       " with data.folds = ", config.data.folds, "."));
   if (config.optim.min_lr > config.optim.lr)
-    throw UsageError("optim.min_lr", str("got ", config.optim.min_lr, ", expected at most optim.lr = ",
-                                         config.optim.lr, "."));
+    throw UsageError("optim.min_lr",
+                     str("got ", config.optim.min_lr, ", expected at most optim.lr = ", config.optim.lr, "."));
   if (config.optim.decay_steps == 0) config.optim.decay_steps = config.train.max_steps;
   return loaded;
 }

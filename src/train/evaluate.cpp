@@ -14,7 +14,8 @@ std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> 
     // Windows of one length go together; the last window of a text may be shorter.
     size_t end = first;
     const int length = windows[first].length;
-    while (end < windows.size() && end < first + static_cast<size_t>(batch_size) && windows[end].length == length) ++end;
+    while (end < windows.size() && end < first + static_cast<size_t>(batch_size) && windows[end].length == length)
+      ++end;
     const auto rows = static_cast<int64_t>(end - first);
     const torch::Tensor inputs = torch::empty({rows, length}, torch::kInt64), targets = torch::empty_like(inputs);
     for (int64_t row = 0; row < rows; ++row) {

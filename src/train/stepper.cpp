@@ -39,9 +39,9 @@ double Stepper::backward(const Batch& batch, const Pass& pass, double weight) {
     const int64_t begin = rows * part / parts, end = rows * (part + 1) / parts;
     Pass own = pass;
     own.first_sequence += begin;
-    const Tensor loss =
-        replicas_[static_cast<size_t>(part)].loss(batch.inputs.slice(0, begin, end), batch.targets.slice(0, begin, end), own) *
-        (weight * static_cast<double>(end - begin) / static_cast<double>(rows));
+    const Tensor loss = replicas_[static_cast<size_t>(part)].loss(batch.inputs.slice(0, begin, end),
+                                                                  batch.targets.slice(0, begin, end), own) *
+                        (weight * static_cast<double>(end - begin) / static_cast<double>(rows));
     loss.backward();
     losses[static_cast<size_t>(part)] = loss.item<double>();
   };

@@ -19,7 +19,9 @@ using torch::Tensor;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-double wall_time() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 AdamWSettings adamw_settings(const OptimConfig& optim) {
   return {.beta1 = optim.beta1, .beta2 = optim.beta2, .eps = optim.eps, .weight_decay = optim.weight_decay};
@@ -34,7 +36,6 @@ Trainer::Trainer(const Config& config, Corpus corpus, RunDir run)
       split_(make_split(static_cast<int64_t>(corpus_.tokens.size()), config.data.folds, config.data.fold)),
       stepper_(DecoderLm(config.model, config.norm, corpus_.tokenizer.vocab_size(), seed()),
                adamw_settings(config.optim)) {
-  require_windows(split_, config.model.seq_len);
   eval_windows_ = eval_windows(split_.held_out, config.model.seq_len, config.train.eval_windows);
   const auto latest = run_.latest();
   if (latest) state_ = load_checkpoint(latest->path, stepper_.model(), stepper_.optimizer());
@@ -80,7 +81,8 @@ StepResult Trainer::train_step() {
 }
 
 void Trainer::record_step(const StepResult& result, double lr, double seconds) {
-  const double tokens = static_cast<double>(config_.train.batch_size) * config_.model.seq_len * config_.train.accumulate;
+  const double tokens =
+      static_cast<double>(config_.train.batch_size) * config_.model.seq_len * config_.train.accumulate;
   metrics_->append(state_.step, {{"loss", result.loss},
                                  {"grad_norm", result.grad_norm},
                                  {"lr", lr},
@@ -98,6 +100,10 @@ bool Trainer::evaluate_now() {
   if (!loss) return false;
   state_.last_eval = state_.step;
   state_.val_loss = *loss;
+  if (!std::isfinite(*loss)) {
+    metrics_->append(state_.step, {{"val_loss", *loss}, {"diverged", true}});
+    return true;
+  }
   const bool better = state_.best_step < 0 || *loss < state_.best_loss;
   state_.evals_since_best = better ? 0 : state_.evals_since_best + 1;
   if (better) state_.best_loss = *loss, state_.best_step = state_.step;
@@ -126,11 +132,13 @@ void Trainer::save() {
 Outcome Trainer::run(const std::function<void(const Progress&)>& show) {
   const int64_t first_step = state_.step, max_steps = config_.train.max_steps;
   const auto start = Clock::now();
-  const double tokens = static_cast<double>(config_.train.batch_size) * config_.model.seq_len * config_.train.accumulate;
+  const double tokens =
+      static_cast<double>(config_.train.batch_size) * config_.model.seq_len * config_.train.accumulate;
   while (true) {
     const bool last = state_.step >= max_steps;
     const bool evaluating = (last || due(config_.train.eval_every)) && state_.last_eval < state_.step;
     const bool evaluated = evaluating && evaluate_now();
+    if (evaluated && !std::isfinite(state_.val_loss)) return Outcome::diverged;
     const bool enough = config_.train.early_stop > 0 && state_.evals_since_best >= config_.train.early_stop;
     const bool stopping = stop_requested();
     if (stopping || last || enough || take_save_request() || due(config_.train.save_every) ||

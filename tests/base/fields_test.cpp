@@ -37,7 +37,7 @@ FieldList list_of(Sample& sample) {
 }
 
 TEST(Fields, TomlReadsBackToTheSameValues) {
-  Sample sample{.whole = 7, .real = 0.1, .flag = true, .text = "x\\ \"y\"", .colour = Colour::green}, other;
+  Sample sample{.whole = 7, .real = 0.1, .flag = true, .text = "x\\ \"y\"\n\t\x7f", .colour = Colour::green}, other;
   const std::string toml = to_toml(list_of(sample));
   const FieldList list = list_of(other);
   for (const Setting& setting : parse_toml(toml, "test")) apply(list, setting);
@@ -58,8 +58,9 @@ TEST(Fields, UnknownKeyNamesTheNearest) {
 TEST(Fields, ValuesOutOfRangeOrOfAnotherTypeAreRefused) {
   Sample sample;
   const FieldList list = list_of(sample);
-  for (const char* bad : {"part.whole=0", "part.whole=10", "part.whole=3.5", "part.whole=", "part.real=0",
-                          "part.real=nan", "part.real=0,5", "part.flag=yes", "part.colour=blue", "part.whole=99999999999"})
+  for (const char* bad :
+       {"part.whole=0", "part.whole=10", "part.whole=3.5", "part.whole=", "part.real=0", "part.real=nan",
+        "part.real=0,5", "part.flag=yes", "part.colour=blue", "part.whole=99999999999"})
     EXPECT_THAT([&] { apply(list, parse_setting(bad)); }, ThrowsMessage<UsageError>(HasSubstr("expected"))) << bad;
   EXPECT_EQ(sample.whole, 3);
 }

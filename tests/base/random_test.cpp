@@ -45,7 +45,9 @@ TEST(Random, DropoutBitsAreUncorrelated) {
   double mean = 0.0, across = 0.0, down = 0.0;
   for (uint32_t row = 0; row < n; ++row)
     for (uint32_t column = 0; column < n; ++column) {
-      const auto bit = [&](uint32_t r, uint32_t c) { return keep_bits(row_key(key, r), c) < drop_threshold(0.5) ? 1.0 : -1.0; };
+      const auto bit = [&](uint32_t r, uint32_t c) {
+        return keep_bits(row_key(key, r), c) < drop_threshold(0.5) ? 1.0 : -1.0;
+      };
       mean += bit(row, column);
       across += bit(row, column) * bit(row, column + 1);
       down += bit(row, column) * bit(row + 1, column);

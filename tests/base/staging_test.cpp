@@ -114,26 +114,28 @@ TEST(RemoveFolder, RemovesAll) {
 }
 
 TEST(RemoveFolder, KillLeavesAllOfItOrNothing) {
-  constexpr int n_files = 60;
-  TemporaryFolder folder;
-  const auto make_and_remove_for_ever = [&]() noexcept {
-    for (int round = 0;; ++round) {
-      const fs::path build = folder / str("build-", ::getpid(), "-", round);
-      fs::create_directory(build);
-      for (int i = 0; i < n_files; ++i) File::append(build / str(i));
-      fs::rename(build, folder / "step");
-      remove_folder(folder / "step");
-    }
-  };
-  for (int round = 1; round <= 12; ++round) {
+  constexpr int n_files = 200;
+  for (int round = 0; round < 10; ++round) {
+    TemporaryFolder folder;
+    fs::create_directory(folder / "step");
+    for (int i = 0; i < n_files; ++i) File::append(folder / "step" / str(i));
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
     const pid_t child = ::fork();
-    if (child == 0) make_and_remove_for_ever();
-    ::usleep(static_cast<useconds_t>(5000 + 1700 * round));
+    if (child == 0) {
+      const bool told = ::write(ready[1], "x", 1) == 1;
+      if (told) remove_folder(folder / "step");
+      ::_exit(0);
+    }
+    char byte;
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+    ::usleep(static_cast<useconds_t>(100 * round));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
-    if (!fs::exists(folder / "step")) continue;
-    EXPECT_EQ(std::distance(fs::directory_iterator(folder / "step"), {}), n_files);
-    fs::remove_all(folder / "step");
+    for (const int end : ready) ::close(end);
+    if (fs::exists(folder / "step")) {
+      EXPECT_EQ(std::distance(fs::directory_iterator(folder / "step"), {}), n_files);
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 """One clear line, the right exit code, nothing lost or overwritten."""
-import os
+import json
 import resource
 import subprocess
 import time
@@ -160,3 +160,22 @@ def test_verify_tells_good_from_bad(tmp_path):
     assert done.stdout.strip().endswith("1 passed, 1 failed")
     bad.write_bytes(content[:1000])
     assert "0 passed, 1 failed" in run("verify", bad, check=DATA).stdout
+
+
+def test_a_loss_that_is_not_finite_at_the_last_step_is_divergence(text, tmp_path):
+    done = train(text, tmp_path / "run", "optim.lr=1e30", "optim.clip=0", "optim.warmup_steps=0", "train.max_steps=1",
+                 check=4)
+    assert "not finite" in done.stderr
+
+
+def test_a_text_that_is_too_short_leaves_no_folder(tmp_path):
+    (tmp_path / "short.txt").write_text("short")
+    run("train", "--data", tmp_path / "short.txt", "--out", tmp_path / "run", "--set", *TINY, check=DATA)
+    assert not (tmp_path / "run").exists()
+
+
+def test_json_output_is_always_valid(text, tmp_path):
+    train(text, tmp_path / "run", "data.tokenizer=byte")
+    done = subprocess.run([str(BINARY), "generate", str(tmp_path / "run"), "--json", "--tokens", "3", "--prompt", b"\xff\xfe"],
+                          capture_output=True)
+    assert done.returncode == 0 and "text" in json.loads(done.stdout), done.stderr

@@ -13,7 +13,7 @@ VERBS = ["train", "eval", "generate", "schemes", "config", "verify", "import", "
 OVERRIDES = [
     [],
     ["norm.scheme=qknorm"],
-    ["norm.scheme=lp", "norm.p=inf", "norm.gain_init=matched", "optim.lr=3e-5"],
+    ["norm.scheme=lp", "norm.p=inf", "norm.gain_init=matched", "optim.lr=3e-5", "optim.min_lr=0"],
     ["norm.scheme=lp", "norm.learn_p=true", "norm.p=2.5", "model.positions=rope", "model.n_kv_heads=2"],
     ['data.source=a "quoted" \\ päth.txt', "train.max_steps=7"],
 ]

@@ -62,7 +62,7 @@ def test_commands_in_the_documents_exist():
     known = (ROOT / "docs/command-line.md").read_text()
     verbs = set(re.findall(r"^## normlab (\w+)$", known, re.MULTILINE)) - {"VERB"}
     for page in PAGES:
-        commands = re.findall(r"(?:build/|^ {4}|`)normlab ([a-z]+)([^`\n#]*)", page.read_text(), re.MULTILINE)
+        commands = re.findall(r"(?:^build/|^ {4}|`)normlab ([a-z]+)([^`\n#]*)", page.read_text(), re.MULTILINE)
         for verb, rest in commands:
             assert verb in verbs, f"{page.name}: normlab {verb}"
             help_text = known.split(f"\n## normlab {verb}")[1].split("\n## normlab ")[0]

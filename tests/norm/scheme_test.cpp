@@ -61,29 +61,29 @@ TEST(GainInit, ReadsNumbersAndRules) {
 // Lengths and values of the QKNorm authors' configurations.
 TEST(InitialGain, FollowsItsRules) {
   NormScheme scheme = find_scheme("qknorm");
-  EXPECT_NEAR(initial_gain(scheme, 64, 72), 12.3197, 1e-4);
-  EXPECT_NEAR(initial_gain(scheme, 64, 79), 12.5892, 1e-4);
-  EXPECT_NEAR(initial_gain(scheme, 64, 256), 15.9944, 1e-4);
+  EXPECT_NEAR(initial_gain(scheme, {.d_head = 64, .length = 72}), 12.3197, 1e-4);
+  EXPECT_NEAR(initial_gain(scheme, {.d_head = 64, .length = 79}), 12.5892, 1e-4);
+  EXPECT_NEAR(initial_gain(scheme, {.d_head = 64, .length = 256}), 15.9944, 1e-4);
   scheme.gain_init = *GainInit::parse("sqrt(d_head)");
-  EXPECT_DOUBLE_EQ(initial_gain(scheme, 64, 256), 8.0);
+  EXPECT_DOUBLE_EQ(initial_gain(scheme, {.d_head = 64, .length = 256}), 8.0);
   scheme.gain_init = *GainInit::parse("2.5");
-  EXPECT_DOUBLE_EQ(initial_gain(scheme, 64, 256), 2.5);
+  EXPECT_DOUBLE_EQ(initial_gain(scheme, {.d_head = 64, .length = 256}), 2.5);
 }
 
 TEST(InitialGain, MatchedGivesP2ItsOwnGainAndOthersTheSameSpread) {
   NormScheme scheme = find_scheme("lp");
   scheme.gain_init = *GainInit::parse("matched");
   scheme.p = 2.0;
-  EXPECT_NEAR(initial_gain(scheme, 64, 256), 15.9944, 1e-4);
+  EXPECT_NEAR(initial_gain(scheme, {.d_head = 64, .length = 256}), 15.9944, 1e-4);
   // The large-d formula gain * (d m_p)^(2/p) / d, m_p = E|z|^p: within 4 % at d = 64 and p <= 4.
   for (double p : {1.0, 1.5, 2.5, 3.0, 3.5, 4.0}) {
     scheme.p = p;
     const double m = std::pow(2.0, p / 2) * std::tgamma((p + 1) / 2) / std::sqrt(M_PI);
     const double formula = 15.9944 * std::pow(64 * m, 2 / p) / 64;
-    EXPECT_NEAR(initial_gain(scheme, 64, 256), formula, 0.04 * formula) << p;
+    EXPECT_NEAR(initial_gain(scheme, {.d_head = 64, .length = 256}), formula, 0.04 * formula) << p;
   }
   scheme.p = inf;
-  EXPECT_NEAR(initial_gain(scheme, 64, 256) / 15.9944, 0.102, 0.003);
+  EXPECT_NEAR(initial_gain(scheme, {.d_head = 64, .length = 256}) / 15.9944, 0.102, 0.003);
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ double error(const Tensor& got, const Tensor& truth) {
 
 TEST(FusedAttention, IsAsExactAsTheCompositeOne) {
   const Case cases[] = {
-      {2, 7, 2, 2, 8, 0, 0, false, false, true, 0.0},   {2, 33, 4, 2, 16, 2, 1, false, false, true, 0.0},
-      {1, 64, 2, 2, 32, 3, 2, true, false, true, 0.0},  {2, 31, 2, 1, 8, 2.5, 16, true, false, true, 0.2},
+      {2, 7, 2, 2, 8, 0, 0, false, false, true, 0.0},      {2, 33, 4, 2, 16, 2, 1, false, false, true, 0.0},
+      {1, 64, 2, 2, 32, 3, 2, true, false, true, 0.0},     {2, 31, 2, 1, 8, 2.5, 16, true, false, true, 0.2},
       {1, 127, 2, 2, 64, inf, 1, false, false, true, 0.1}, {2, 16, 2, 2, 8, 2, 2, true, true, true, 0.0},
       {2, 9, 2, 2, 8, 1, 1, false, false, false, 0.3},
   };

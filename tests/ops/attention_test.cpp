@@ -39,8 +39,8 @@ Tensor attention_by_loops(const Qkv& x, double p, double gain, double scale) {
   const int64_t b = x.q.size(0), t = x.q.size(1), h = x.q.size(2), d = x.q.size(3), group = h / x.k.size(2);
   const auto unit = [&](const Tensor& row) {
     if (p == 0.0) return row.clone();
-    const double norm = std::isinf(p) ? row.abs().max().item<double>()
-                                      : std::pow(row.abs().pow(p).sum().item<double>(), 1.0 / p);
+    const double norm =
+        std::isinf(p) ? row.abs().max().item<double>() : std::pow(row.abs().pow(p).sum().item<double>(), 1.0 / p);
     return Tensor(row / norm);
   };
   const Tensor out = torch::zeros({b, t, h, d}, torch::kFloat64);
@@ -155,17 +155,17 @@ TEST(Attention, CacheGivesTheSameAsTheWholeSequence) {
   const Tensor whole = attention(x.q, x.k, x.v, spec);
   for (int64_t first : {1, 3, 5}) {  // the last tokens as one piece, after `first` cached ones
     const Tensor q = normalise_queries(x.q.slice(1, first), spec, first);
-    const Tensor k = torch::cat({normalise_keys(x.k.slice(1, 0, first), spec, 0),
-                                 normalise_keys(x.k.slice(1, first), spec, first)}, 1);
+    const Tensor k = torch::cat(
+        {normalise_keys(x.k.slice(1, 0, first), spec, 0), normalise_keys(x.k.slice(1, first), spec, first)}, 1);
     EXPECT_LT((attend(q, k, x.v, spec) - whole.slice(1, first)).abs().max().item<double>(), 1e-13) << first;
   }
 }
 
 TEST(Attention, RefusesShapesThatDoNotFit) {
   const Qkv x = sample(4, 2, 2, 8);
-  EXPECT_THROW(normlab::attention(x.q, 2, {}), Error);                                // no keys
-  EXPECT_THROW(normlab::attention(torch::cat({x.q, x.k, x.v}, 2), 3, {}), Error);     // 3 + 2 n is not 6
-  EXPECT_THROW(attention(x.q.slice(2, 0, 1), x.k, x.v, {}), Error);                   // more keys than queries
+  EXPECT_THROW(normlab::attention(x.q, 2, {}), Error);                             // no keys
+  EXPECT_THROW(normlab::attention(torch::cat({x.q, x.k, x.v}, 2), 3, {}), Error);  // 3 + 2 n is not 6
+  EXPECT_THROW(attention(x.q.slice(2, 0, 1), x.k, x.v, {}), Error);                // more keys than queries
 }
 
 TEST(Attention, RunsOnMetaInEveryFloatType) {

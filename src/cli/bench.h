@@ -1,0 +1,83 @@
+// normlab bench: what its subcommands share. Each makes contenders; a Bench measures them side by side and reports.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/verbs.h"
+#include "train/config.h"
+
+namespace normlab {
+
+struct BenchOptions {
+  std::vector<std::string> configs, schemes, paths;
+  int threads = 0, repeat = 0;
+  bool json = false;
+
+  void add_to(CLI::App& verb, const std::vector<std::string>& known_paths);
+  void add_configs_to(CLI::App& verb);
+};
+
+// One row of the output: what was measured, and how long each repetition took.
+struct BenchRow {
+  std::string config, scheme, path;
+  double flops = 0.0;                           // floating-point operations of one repetition
+  int64_t tokens = 0;                           // made by one repetition; 0: makes none
+  std::optional<int64_t> peak_bytes = {};       // of a process that does nothing else
+  std::optional<int64_t> extra_bytes = {};      // beyond inputs, outputs and gradients
+  std::vector<double> seconds = {};
+  double ratio = 1.0;  // fastest repetition over that of the first row of the config
+
+  double fastest() const;
+};
+
+struct Contender {
+  BenchRow row;
+  std::function<double()> run;  // one repetition, its seconds; after a request to stop the value means nothing
+  std::function<void(BenchRow&)> finish = {};  // after the last repetition, for what is not a time
+};
+
+// Rows and the machine's peak, which is measured before and after them.
+class Bench {
+ public:
+  Bench(std::string name, const BenchOptions& options);
+
+  // Warms up, then repeats all contenders in rounds, each round in another order: on a shared machine only what runs
+  // side by side can be compared.
+  void measure(std::vector<Contender> contenders);
+  // Prints the rows; `next` is the next sensible command.
+  Exit report(const std::string& next);
+
+ private:
+  int rounds_for(double round_seconds) const;
+  nlohmann::ordered_json to_json(const BenchRow& row) const;
+  void print_table() const;
+  double share_of_peak(const BenchRow& row) const { return row.flops / row.fastest() / peak_; }
+
+  std::string name_;
+  BenchOptions options_;
+  double peak_;
+  std::vector<BenchRow> rows_;
+};
+
+double timed(const std::function<void()>& work);  // its seconds
+
+constexpr int bench_vocab_size = 65;  // Tiny Shakespeare's characters
+std::vector<int64_t> random_tokens(int64_t count, uint64_t stream);
+
+// The model of a row. `config` is L, S, a recipe file or TOML text with a line break; `scheme` is a name of the
+// catalogue, with its p after a colon, and replaces the recipe's [norm] unless empty; `path` is fused or composite.
+Config bench_config(const std::string& config, const std::string& scheme, const std::string& path);
+std::string scheme_label(const std::string& scheme, const NormScheme& norm);
+
+// Entries of the matrices that every token is multiplied with: 12 n_layers d_model^2 + V d_model in a plain model.
+double matrix_entries(const ModelConfig& model);
+
+void add_bench_step(CLI::App& verb, Exit& exit);
+void add_bench_attention(CLI::App& verb, Exit& exit);
+void add_bench_decode(CLI::App& verb, Exit& exit);
+
+}  // namespace normlab

@@ -1,0 +1,101 @@
+#include "cli/bench_peer.h"
+
+#include <ATen/Parallel.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "base/text.h"
+#include "cli/bench.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In the source tree around the program, or where it was installed.
+std::string peer_script() {
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  for (fs::path folder = program.parent_path(); folder != folder.root_path(); folder = folder.parent_path())
+    for (const char* place : {"bench/peer.py", "share/normlab/bench/peer.py"})
+      if (fs::is_regular_file(folder / place)) return (folder / place).string();
+  throw Error("--peer", str("there is no bench/peer.py in any folder around ", program.string(), "."));
+}
+
+// The key whose value peer.py does not know; empty when it knows the model.
+std::string unknown_to_peer(const Config& config) {
+  const ModelConfig& model = config.model;
+  const NormScheme& norm = config.norm;
+  const bool normalised = norm.qk != QkNorm::none;
+  if (norm.sublayer != SublayerNorm::layer) return "norm.sublayer";
+  if (norm.placement != NormPlacement::pre) return "norm.placement";
+  if (norm.learn_p) return "norm.learn_p";
+  if (normalised && norm.scope != QkScope::head) return "norm.scope";
+  if (norm.gain != (normalised ? GainSharing::layer : GainSharing::none)) return "norm.gain";
+  if (norm.logit_scale != (normalised ? LogitScale::one : LogitScale::inverse_sqrt_d_head)) return "norm.logit_scale";
+  if (model.n_kv_heads != model.n_heads) return "model.n_kv_heads";
+  if (model.d_head * model.n_heads != model.d_model) return "model.d_head";
+  if (model.activation != Activation::gelu) return "model.activation";
+  if (model.positions != Positions::learned) return "model.positions";
+  if (model.bias) return "model.bias";
+  if (!model.tied_head) return "model.tied_head";
+  if (config.train.accumulate != 1) return "train.accumulate";
+  return {};
+}
+
+nlohmann::json description(const Config& config, bool compile) {
+  const ModelConfig& model = config.model;
+  const NormScheme& norm = config.norm;
+  nlohmann::json out = {{"cmd", "build"},
+                        {"n_layers", model.n_layers},
+                        {"n_heads", model.n_heads},
+                        {"d_model", model.d_model},
+                        {"d_ff", model.d_ff},
+                        {"seq_len", model.seq_len},
+                        {"vocab_size", bench_vocab_size},
+                        {"dropout", model.dropout},
+                        {"batch_size", config.train.batch_size},
+                        {"lr", config.optim.lr},
+                        {"betas", {config.optim.beta1, config.optim.beta2}},
+                        {"eps", config.optim.eps},
+                        {"weight_decay", config.optim.weight_decay},
+                        {"clip", config.optim.clip},
+                        {"threads", at::get_num_threads()},
+                        {"compile", compile}};
+  if (norm.qk == QkNorm::none) return out;
+  out["p"] = number(norm.p);  // as text: JSON has no inf
+  out["qk_eps"] = norm.qk_eps;
+  out["gain"] = initial_gain(norm, {model.d_head, model.n_heads, model.seq_len});
+  return out;
+}
+
+}  // namespace
+
+Peer::Peer(const std::string& python, const Config& config, bool compile)
+    : python_(python), process_({python, peer_script()}) {
+  if (const std::string key = unknown_to_peer(config); !key.empty())
+    throw UsageError("--path", str("bench/peer.py does not know this ", key,
+                                   ". Choose --path fused composite, or another --config or --scheme."));
+  ask(description(config, compile));
+}
+
+nlohmann::json Peer::ask(const nlohmann::json& question) {
+  process_.write_line(question.dump());
+  const auto line = process_.read_line();
+  if (!line) return {};
+  const auto answer = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
+  if (!answer.is_object())
+    throw Error("--peer", str(python_, " answered '", *line, "', expected a line of JSON. Is it a Python?"));
+  if (answer.contains("error")) throw Error("--peer", str(python_, ": ", answer["error"].get<std::string>()));
+  return answer;
+}
+
+double Peer::step() { return ask({{"cmd", "step"}}).value("seconds", 0.0); }
+
+std::optional<int64_t> Peer::peak_bytes() {
+  const nlohmann::json answer = ask({{"cmd", "memory"}});
+  if (!answer.contains("bytes") || !answer["bytes"].is_number_integer()) return std::nullopt;
+  return answer["bytes"].get<int64_t>();
+}
+
+}  // namespace normlab

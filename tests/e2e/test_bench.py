@@ -1,0 +1,157 @@
+"""normlab bench: the rows of its output, how they are chosen, and the peer."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import BINARY, run
+
+PEER = os.environ.get("NORMLAB_PEER", "")
+KEYS = {"bench", "config", "scheme", "path", "threads", "repeats", "min_s", "median_s", "flops", "flops_per_s",
+        "peak_flops_per_s", "share_of_peak", "ratio", "machine", "date"}
+LAYERS, HEADS, WIDTH, LENGTH, BATCH, VOCABULARY = 2, 2, 16, 16, 4, 65
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory):
+    path = tmp_path_factory.mktemp("recipe") / "tiny.toml"
+    path.write_text(f"[model]\nn_layers = {LAYERS}\nn_heads = {HEADS}\nd_model = {WIDTH}\nseq_len = {LENGTH}\n"
+                    f"[train]\nbatch_size = {BATCH}\n[norm]\nscheme = 'lp'\np = 1.5\n")
+    return path
+
+
+def bench(*arguments, repeat=2, threads=1):
+    return json.loads(run("bench", *arguments, "--repeat", repeat, "--threads", threads, "--json", check=0).stdout)
+
+
+def chosen(rows):
+    return [(row["scheme"], row["path"]) for row in rows]
+
+
+def check_rows(rows, repeat=2):
+    for row in rows:
+        assert KEYS <= row.keys()
+        assert row["threads"] == 1 and row["repeats"] == repeat
+        assert 0 < row["min_s"] <= row["median_s"]
+        assert row["flops_per_s"] == pytest.approx(row["flops"] / row["min_s"])
+        assert row["share_of_peak"] == pytest.approx(row["flops_per_s"] / row["peak_flops_per_s"])
+        assert row["machine"].keys() == {"cpu", "isa", "cores"} and row["machine"]["cores"] >= 1
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", row["date"])
+        first = next(other for other in rows if other["config"] == row["config"])
+        assert row["ratio"] == pytest.approx(row["min_s"] / first["min_s"])
+
+
+def test_step(recipe):
+    rows = bench("step", "--config", recipe)
+    check_rows(rows)
+    assert chosen(rows) == [("lp:1.5", "fused"), ("lp:1.5", "composite")]
+    tokens = BATCH * LENGTH
+    matrices = 6 * (12 * LAYERS * WIDTH**2 + VOCABULARY * WIDTH) * tokens
+    attention = 3 * LAYERS * 2 * LENGTH * WIDTH * tokens
+    assert {row["flops"] for row in rows} == {matrices + attention}
+    assert {row["config"] for row in rows} == {str(recipe)}
+
+
+def test_chosen_rows(recipe):
+    rows = bench("step", "--config", recipe, "S", "--scheme", "none", "--scheme", "lp:inf", "qknorm", "--path",
+                 "composite", repeat=1)
+    check_rows(rows, repeat=1)
+    assert chosen(rows) == [(scheme, "composite") for scheme in ["none", "lp:inf", "qknorm"]] * 2
+    assert [row["config"] for row in rows] == [str(recipe)] * 3 + ["S"] * 3
+
+
+def test_table(recipe):
+    done = run("bench", "step", "--config", recipe, "--repeat", 1, "--threads", 1, check=0)
+    head, *rows = done.stdout.split("\n\n")[0].splitlines()
+    assert re.split(r"  +", head) == ["config", "scheme", "path", "min ms", "median ms", "FLOP/s", "of peak", "ratio"]
+    assert len(rows) == 2 and {len(row) for row in rows} == {len(head)}
+    assert "peak" in done.stdout.splitlines()[-1]
+    assert "round 1/1" in done.stderr and done.stderr.splitlines()[-1].startswith("next: normlab bench")
+
+
+def test_threads(recipe):
+    assert [row["threads"] for row in bench("step", "--config", recipe, "--path", "fused", threads=2)] == [2]
+
+
+def test_memory(recipe):
+    rows = bench("step", "--config", recipe, "--memory", repeat=1)
+    assert all(0 < row["peak_bytes"] < 4e9 for row in rows)
+    bigger = bench("step", "--config", "S", "--scheme", "none", "--memory", repeat=1)
+    assert all(big["peak_bytes"] > small["peak_bytes"] for big, small in zip(bigger, rows))
+
+
+def test_attention():
+    rows = bench("attention", "--lengths", 32, 64, "--scheme", "none", "lp:3", "--path", "fused", "composite", "sdpa")
+    check_rows(rows)
+    assert chosen(rows[:6]) == [(s, p) for s in ["none", "lp:3"] for p in ["fused", "composite", "sdpa"]]
+    assert [row["config"] for row in rows] == ["T=32"] * 6 + ["T=64"] * 6
+    assert rows[6]["flops"] == 4 * rows[0]["flops"] == 6 * 12 * 64 * 64**2
+    for row in rows:
+        assert row["extra_bytes"] >= 4 * 12 * int(row["config"][2:]), "at least the log-sum-exp of each row"
+
+
+def test_decode(recipe):
+    rows = bench("decode", "--config", recipe, repeat=1)
+    check_rows(rows, repeat=1)
+    assert chosen(rows) == [(s, p) for s in ["none", "lp:2.5"] for p in ["fused", "composite"]]
+    assert all(row["tokens_per_s"] == pytest.approx(200 / row["min_s"]) for row in rows)
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["step", "--config", "M"], "expected L, S or an existing recipe file"),
+    (["step", "--scheme", "lpp"], "'lp'"),
+    (["step", "--scheme", "none:2"], "has no p"),
+    (["step", "--scheme", "lp:two"], "norm.p"),
+    (["step", "--scheme", "lp:0"], "norm.p"),
+    (["step", "--path", "fusd"], "fusd"),
+    (["step", "--path", "torch-eager"], "--peer"),
+    (["step", "--repeat", "0"], "--repeat"),
+    (["step", "--threads", "-1"], "--threads"),
+    (["step", "--peer", "/nonexistent/python", "--path", "torch-eager"], "cannot be started"),
+    (["decode", "--path", "sdpa"], "sdpa"),
+    (["attention", "--lengths", "0"], "--lengths"),
+    ([], "subcommand"),
+    (["stop"], "stop"),
+], ids=" ".join)
+def test_wrong_usage(arguments, message):
+    done = run("bench", *arguments, check=2)
+    assert message in done.stderr and done.stdout == ""
+
+
+def test_a_peer_that_is_no_python(recipe):
+    done = run("bench", "step", "--config", recipe, "--path", "torch-eager", "--peer", "/bin/true", check=1)
+    assert "/bin/true" in done.stderr and done.stdout == ""
+
+
+def test_interrupted(recipe):
+    process = subprocess.Popen([BINARY, "bench", "step", "--config", recipe, "--repeat", "1000000", "--json"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while "round" not in process.stderr.readline():
+        assert process.poll() is None
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 75
+    assert all(row["repeats"] >= 1 for row in json.loads(output))
+
+
+@pytest.mark.skipif(not PEER, reason="NORMLAB_PEER names no Python with torch")
+class TestPeer:
+    def test_rows(self, recipe):
+        rows = bench("step", "--config", recipe, "--peer", PEER, "--memory")
+        check_rows(rows)
+        assert [row["path"] for row in rows] == ["fused", "composite", "torch-eager", "torch-compile"]
+        assert rows[2]["peak_bytes"] > 0 and "peak_bytes" not in rows[3]
+
+    def test_plain(self, recipe):
+        assert chosen(bench("step", "--config", recipe, "--scheme", "none", "--path", "torch-eager", "--peer", PEER)) == [
+            ("none", "torch-eager")]
+
+    def test_a_model_it_does_not_know(self, tmp_path):
+        path = tmp_path / "rope.toml"
+        path.write_text("[model]\npositions = 'rope'\n")
+        done = run("bench", "step", "--config", path, "--path", "torch-eager", "--peer", PEER, check=2)
+        assert "model.positions" in done.stderr

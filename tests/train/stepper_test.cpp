@@ -1,0 +1,150 @@
+#include "train/stepper.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+
+ModelConfig small(Kernels kernels, double dropout = 0.0) {
+  ModelConfig config;
+  config.n_layers = 2;
+  config.n_heads = 2;
+  config.d_model = 16;
+  config.seq_len = 8;
+  config.dropout = dropout;
+  config.kernels = kernels;
+  resolve(config, find_scheme("lp"));
+  return config;
+}
+
+DecoderLm model(const std::string& scheme, Kernels kernels, double dropout = 0.0) {
+  return {small(kernels, dropout), find_scheme(scheme), 11, 3};
+}
+
+Batch batch(int64_t rows, int64_t seed) {
+  torch::manual_seed(static_cast<uint64_t>(seed));
+  const Tensor text = torch::randint(0, 11, {rows, 9}, torch::kInt64);
+  return {text.slice(1, 0, 8).contiguous(), text.slice(1, 1).contiguous()};
+}
+
+constexpr AdamWSettings settings{.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1};
+
+std::vector<double> ten_losses(Stepper stepper) {
+  std::vector<double> losses;
+  for (int64_t step = 0; step < 10; ++step)
+    losses.push_back(stepper.step({batch(4, 5)}, {.training = true, .seed = 1, .step = step}, 1e-2, 1.0).loss);
+  return losses;
+}
+
+class Threads {  // restores the number of threads
+ public:
+  explicit Threads(int n) { at::set_num_threads(n); }
+  ~Threads() { at::set_num_threads(before_); }
+
+ private:
+  int before_ = at::get_num_threads();
+};
+
+// Ten losses of each scheme, from this program on 2026-11-16: a change of any of them must be on purpose.
+TEST(Golden, TenLossesOfEachScheme) {
+  const std::map<std::string, std::vector<double>> golden = {
+      {"none", {2.398458, 2.269283, 2.189286, 2.102082, 2.018023, 1.952293, 1.853696, 1.763753, 1.671867, 1.583870}},
+      {"qknorm", {2.397083, 2.270494, 2.181427, 2.079681, 1.985308, 1.910004, 1.804993, 1.710741, 1.609192, 1.507843}},
+      {"lp", {2.396752, 2.270657, 2.181983, 2.093625, 2.042650, 1.925537, 1.832486, 1.724478, 1.626891, 1.517956}},
+  };
+  for (const NormScheme& row : catalogue()) {
+    ASSERT_TRUE(golden.contains(row.name)) << row.name << " has no golden losses";
+    for (Kernels kernels : {Kernels::composite, Kernels::fused}) {
+      const auto losses = ten_losses(Stepper(model(row.name, kernels), settings));
+      for (size_t i = 0; i < 10; ++i) EXPECT_NEAR(losses[i], golden.at(row.name)[i], 2e-5) << row.name << " step " << i;
+    }
+  }
+}
+
+TEST(Stepper, SplittingTheBatchChangesOnlyTheRounding) {
+  std::vector<double> one, two;
+  {
+    const Threads threads(1);
+    one = ten_losses(Stepper(model("lp", Kernels::fused, 0.2), settings));
+  }
+  {
+    const Threads threads(2);
+    two = ten_losses(Stepper(model("lp", Kernels::fused, 0.2), settings));
+    EXPECT_EQ(two, ten_losses(Stepper(model("lp", Kernels::fused, 0.2), settings)));  // the same bits again
+  }
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], two[i], 1e-5) << i;
+}
+
+TEST(Stepper, MoreThreadsThanWindows) {
+  const Threads threads(2);
+  Stepper stepper(model("lp", Kernels::fused), settings);
+  EXPECT_TRUE(stepper.step({batch(1, 2)}, {}, 1e-2, 1.0).finite);
+  EXPECT_TRUE(stepper.step({batch(4, 2)}, {}, 1e-2, 1.0).finite);
+  EXPECT_TRUE(stepper.step({batch(1, 2)}, {}, 1e-2, 1.0).finite);
+}
+
+TEST(Stepper, AccumulatedPassesEqualOneLargeBatch) {
+  Stepper whole(model("qknorm", Kernels::composite), settings), parts(model("qknorm", Kernels::composite), settings);
+  const Batch all = batch(4, 9);
+  const Batch first{all.inputs.slice(0, 0, 2), all.targets.slice(0, 0, 2)},
+      second{all.inputs.slice(0, 2), all.targets.slice(0, 2)};
+  const StepResult a = whole.step({all}, {}, 1e-2, 1.0), b = parts.step({first, second}, {}, 1e-2, 1.0);
+  EXPECT_NEAR(a.loss, b.loss, 1e-6);
+  EXPECT_NEAR(a.grad_norm, b.grad_norm, 1e-5);
+}
+
+TEST(Stepper, ANonFiniteLossChangesNothing) {
+  Stepper stepper(model("none", Kernels::composite), settings);
+  const auto& parameters = stepper.parameters();
+  std::vector<Tensor> before;
+  for (const Tensor& parameter : parameters) before.push_back(parameter.detach().clone());
+  {
+    const torch::NoGradGuard no_grad;
+    parameters.back().fill_(std::nanf(""));
+    before.back().fill_(std::nanf(""));
+  }
+  EXPECT_FALSE(stepper.step({batch(2, 1)}, {}, 1e-2, 1.0).finite);
+  for (size_t i = 0; i + 1 < before.size(); ++i) EXPECT_TRUE(torch::equal(parameters[i], before[i]));
+}
+
+TEST(AdamW, FollowsItsEquations) {
+  const Tensor matrix = torch::tensor({{1.0F, -2.0F}}).requires_grad_(true),
+               vector = torch::tensor({3.0F}).requires_grad_(true);
+  AdamW optimizer({{"matrix", matrix}, {"vector", vector}}, settings);
+  double m = 0.0, v = 0.0, w = 1.0, u = 3.0, mu = 0.0, vu = 0.0;
+  for (int step = 1; step <= 3; ++step) {
+    const double g = 0.5 * step, gu = -0.25 * step, lr = 0.1;
+    matrix.mutable_grad() = torch::tensor({{static_cast<float>(g), 1.0F}});
+    vector.mutable_grad() = torch::tensor({static_cast<float>(gu)});
+    optimizer.step(lr);
+    const auto update = [&](double& x, double& mean, double& square, double gradient, double decay) {
+      x *= 1.0 - lr * decay;
+      mean = 0.9 * mean + 0.1 * gradient;
+      square = 0.99 * square + 0.01 * gradient * gradient;
+      x -= lr * (mean / (1 - std::pow(0.9, step))) / (std::sqrt(square / (1 - std::pow(0.99, step))) + 1e-8);
+    };
+    update(w, m, v, g, 0.1);
+    update(u, mu, vu, gu, 0.0);  // one dimension: no decay
+    EXPECT_NEAR(matrix[0][0].item<double>(), w, 1e-6);
+    EXPECT_NEAR(vector[0].item<double>(), u, 1e-6);
+  }
+}
+
+TEST(ClipGradients, ScalesOnlyWhatIsTooLarge) {
+  const std::vector<Tensor> gradients = {torch::tensor({3.0F}), torch::tensor({4.0F})};
+  EXPECT_NEAR(clip_gradients(gradients, 10.0), 5.0, 1e-6);
+  EXPECT_FLOAT_EQ(gradients[1].item<float>(), 4.0F);
+  EXPECT_NEAR(clip_gradients(gradients, 0.0), 5.0, 1e-6);
+  EXPECT_FLOAT_EQ(gradients[1].item<float>(), 4.0F);
+  EXPECT_NEAR(clip_gradients(gradients, 1.0), 5.0, 1e-6);
+  EXPECT_NEAR(gradients[1].item<double>(), 0.8, 1e-6);
+}
+
+}  // namespace
+}  // namespace normlab
