@@ -1,0 +1,115 @@
+// Crossing of a target loss by hand, and the speed-up factor against SciPy.
+#include "stats/convergence.h"
+
+#include <gmock/gmock.h>
+
+#include "refusal.h"
+
+namespace normlab {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Falls, rises above what it had, and crosses 2 late.
+const std::vector<CurvePoint> curve{{0, 1, 4.0}, {100, 11, 2.5}, {200, 31, 3.0}, {300, 41, 1.5}, {400, 61, 1.75}};
+
+void expect_reached(const std::optional<Reached>& reached, double step, double seconds) {
+  ASSERT_TRUE(reached);
+  EXPECT_DOUBLE_EQ(reached->step, step);
+  EXPECT_DOUBLE_EQ(reached->seconds, seconds);
+}
+
+TEST(Convergence, InterpolatesTheFirstCrossing) {
+  expect_reached(first_reached(curve, 3.0), 100 * 2.0 / 3, 1 + 10 * 2.0 / 3);
+  expect_reached(first_reached(curve, 2.0), 200 + 100 * 2.0 / 3, 31 + 10 * 2.0 / 3);
+  expect_reached(first_reached(curve, 2.5), 100, 11);
+  expect_reached(first_reached(curve, 1.5), 300, 41);
+}
+
+TEST(Convergence, RunningMinimumForgetsARise) {
+  expect_reached(first_reached(curve, 2.0, Smoothing::running_minimum), 250, 36);
+  expect_reached(first_reached(curve, 3.0, Smoothing::running_minimum), 100 * 2.0 / 3, 1 + 10 * 2.0 / 3);
+}
+
+TEST(Convergence, NotReachedAndReachedFromTheStart) {
+  EXPECT_FALSE(first_reached(curve, 1.4));
+  EXPECT_FALSE(first_reached(curve, 1.4, Smoothing::running_minimum));
+  expect_reached(first_reached(curve, 4.0), 0, 1);
+  expect_reached(first_reached(curve, 9.0), 0, 1);
+  expect_reached(first_reached(std::vector<CurvePoint>{{7, 2, 4}, {8, 3, 5}}, 4.0), 7, 2);
+  EXPECT_FALSE(first_reached(std::vector<CurvePoint>{{0, 0, 4}}, 3));
+  EXPECT_FALSE(first_reached(std::vector<CurvePoint>{{0, 0, 4}, {1, 1, 4}}, 3.9));
+}
+
+TEST(Convergence, RefusesBadCurves) {
+  expect_refused([] { first_reached({}, 2); }, Exit::data, "[convergence] the curve is empty");
+  expect_refused([] { first_reached(curve, nan); }, Exit::usage, "target loss is not finite");
+  expect_refused(
+      [] {
+        first_reached(std::vector<CurvePoint>{{0, 0, 3}, {1, 1, nan}}, 2);
+      },
+      Exit::data, "point 2 of 2 of the curve is not finite");
+  expect_refused([] { first_reached(std::vector<CurvePoint>{{0, 0, inf}}, 2); }, Exit::data, "not finite");
+  expect_refused(
+      [] {
+        first_reached(std::vector<CurvePoint>{{5, 0, 3}, {5, 1, 2}}, 2);
+      },
+      Exit::data, "goes back at point 2; got step 5 at 1 s, expected later than step 5 at 0 s");
+  expect_refused([] { first_reached(std::vector<CurvePoint>{{5, 2, 3}, {6, 1, 2}}, 2); }, Exit::data, "goes back");
+}
+
+std::vector<std::optional<Reached>> reached_at(const std::vector<double>& steps) {
+  std::vector<std::optional<Reached>> folds;
+  for (double step : steps) folds.push_back(Reached{.step = step, .seconds = 0.5 * step * step});
+  return folds;
+}
+
+const auto baseline = reached_at({1000, 1100, 950, 1200, 1050, 990, 1130, 1010});
+const auto rival = reached_at({800, 760, 900, 850, 700, 720, 1150, 740});
+
+// scipy.stats.bootstrap((baseline / rival,), scipy.stats.gmean, method='BCa') on the draws of bootstrap_test.cpp
+TEST(SpeedUp, AsScipy) {
+  const SpeedUp result = speed_up(baseline, rival, Cost::steps, {.seed = 3, .resamples = 2000});
+  ASSERT_TRUE(result.factor && result.interval);
+  EXPECT_NEAR(*result.factor, 1.2855074327511093, 1e-13);
+  EXPECT_NEAR(result.interval->standard_error, 0.0638923767774616, 1e-13);
+  EXPECT_NEAR(result.interval->interval.low, 1.1408653092640706, 1e-12);
+  EXPECT_NEAR(result.interval->interval.high, 1.397465019302107, 1e-12);
+  EXPECT_EQ(result.ratios.size(), 8u);
+  EXPECT_EQ(result.only_rival + result.only_baseline + result.neither, 0u);
+}
+
+TEST(SpeedUp, InSecondsAndTurnedRound) {
+  EXPECT_NEAR(*speed_up(baseline, rival, Cost::seconds).factor, 1.2855074327511093 * 1.2855074327511093, 1e-12);
+  EXPECT_NEAR(*speed_up(rival, baseline, Cost::steps).factor, 1 / 1.2855074327511093, 1e-13);
+  const SpeedUp same = speed_up(baseline, baseline, Cost::steps);
+  EXPECT_DOUBLE_EQ(*same.factor, 1);
+  EXPECT_EQ(same.interval->method, BootstrapMethod::percentile);
+}
+
+TEST(SpeedUp, CountsFoldsThatDoNotReach) {
+  const std::optional<Reached> never, ten = Reached{10, 1}, twenty = Reached{20, 2};
+  const SpeedUp some =
+      speed_up(std::vector{twenty, never, ten, never, never}, std::vector{ten, ten, never, never, ten}, Cost::steps);
+  EXPECT_THAT(some.ratios, ElementsAre(2));
+  EXPECT_DOUBLE_EQ(*some.factor, 2);
+  EXPECT_FALSE(some.interval);
+  EXPECT_EQ(some.only_rival, 2u);
+  EXPECT_EQ(some.only_baseline, 1u);
+  EXPECT_EQ(some.neither, 1u);
+  const SpeedUp none = speed_up(std::vector{never}, std::vector{ten}, Cost::steps);
+  EXPECT_THAT(none.ratios, IsEmpty());
+  EXPECT_FALSE(none.factor);
+  EXPECT_FALSE(speed_up({}, {}, Cost::steps).factor);
+}
+
+TEST(SpeedUp, RefusesBadInput) {
+  expect_refused([] { speed_up(baseline, reached_at({1}), Cost::steps); }, Exit::data, "got 8 and 1");
+  expect_refused([] { speed_up(reached_at({0}), reached_at({1}), Cost::steps); }, Exit::data,
+                 "reaches the target at no cost; got 0 steps, expected more than 0");
+  expect_refused([] { speed_up(reached_at({1}), reached_at({nan}), Cost::seconds); }, Exit::data, "got nan seconds");
+}
+
+}  // namespace
+}  // namespace normlab
