@@ -33,9 +33,7 @@ struct Column {
   std::function<std::string(const BenchRow&)> value;
 };
 
-std::string in_bytes(const std::optional<int64_t>& bytes) {
-  return bytes ? si(static_cast<double>(*bytes)) + "B" : "";
-}
+std::string in_bytes(const std::optional<int64_t>& bytes) { return bytes ? si(static_cast<double>(*bytes)) + "B" : ""; }
 
 std::vector<Column> columns_for(const std::function<double(const BenchRow&)>& share_of_peak) {
   return {
@@ -157,8 +155,8 @@ Exit Bench::report(const std::string& next) {
     print_json(all);
   } else {
     if (!rows_.empty()) print_table();
-    print_line(str("\n", this_machine().cpu, ", ", at::get_num_threads(), " threads, ", isa_name(), "; peak ", si(peak_),
-                   "FLOP/s measured. ratio: fastest time over that of the config's first row."));
+    print_line(str("\n", this_machine().cpu, ", ", at::get_num_threads(), " threads, ", isa_name(), "; peak ",
+                   si(peak_), "FLOP/s measured. ratio: fastest time over that of the config's first row."));
   }
   if (stop_requested()) {
     log_line(str("stopped; ", rows_.size(), " rows were measured"));

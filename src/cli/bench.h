@@ -24,10 +24,10 @@ struct BenchOptions {
 // One row of the output: what was measured, and how long each repetition took.
 struct BenchRow {
   std::string config, scheme, path;
-  double flops = 0.0;                           // floating-point operations of one repetition
-  int64_t tokens = 0;                           // made by one repetition; 0: makes none
-  std::optional<int64_t> peak_bytes = {};       // of a process that does nothing else
-  std::optional<int64_t> extra_bytes = {};      // beyond inputs, outputs and gradients
+  double flops = 0.0;                       // floating-point operations of one repetition
+  int64_t tokens = 0;                       // made by one repetition; 0: makes none
+  std::optional<int64_t> peak_bytes = {};   // of a process that does nothing else
+  std::optional<int64_t> extra_bytes = {};  // beyond inputs, outputs and gradients
   std::vector<double> seconds = {};
   double ratio = 1.0;  // fastest repetition over that of the first row of the config
 

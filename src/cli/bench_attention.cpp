@@ -20,7 +20,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr int64_t batch = 2, n_heads = 6, d_head = 64;  // batch x heads = 12
+constexpr int batch = 2, n_heads = 6, d_head = 64;  // batch x heads = 12
 
 struct AttentionOptions {
   BenchOptions bench;
@@ -30,7 +30,7 @@ struct AttentionOptions {
 // Forward and twice backward, two products each, of which only the visible half counts: the second term of
 // flops_of_step() in bench_step.cpp.
 double flops_of_attention(int64_t length) {
-  return 6.0 * static_cast<double>(batch * n_heads * d_head * length) * static_cast<double>(length);
+  return 6.0 * batch * n_heads * d_head * static_cast<double>(length) * static_cast<double>(length);
 }
 
 // Counts what libtorch allocates in this thread, while a DebugInfoGuard holds it.
@@ -49,21 +49,28 @@ class TensorMeter : public c10::MemoryReportingInfoBase {
 
 int64_t gain_entries(GainSharing sharing) {
   switch (sharing) {
-    case GainSharing::none: return 0;
+    case GainSharing::none:
+      return 0;
     case GainSharing::model:
-    case GainSharing::layer: return 1;
-    case GainSharing::head: return n_heads;
-    case GainSharing::channel: break;
+    case GainSharing::layer:
+      return 1;
+    case GainSharing::head:
+      return n_heads;
+    case GainSharing::channel:
+      break;
   }
   return n_heads * d_head;
 }
 
 AttentionForm form_of(const Config& config) {
   const NormScheme& norm = config.norm;
-  AttentionForm form{.fused = config.model.kernels == Kernels::fused,
-                     .qk = {.norm = norm.qk, .p = norm.p, .scope = norm.scope, .order = norm.order, .eps = norm.qk_eps}};
+  AttentionForm form{
+      .fused = config.model.kernels == Kernels::fused,
+      .qk = {.norm = norm.qk, .p = norm.p, .scope = norm.scope, .order = norm.order, .eps = norm.qk_eps}};
   const int64_t gains = gain_entries(norm.gain);
-  if (gains > 0) form.gain = torch::full({gains}, initial_gain(norm, {.d_head = d_head, .length = config.model.seq_len})).requires_grad_(true);
+  if (gains > 0)
+    form.gain = torch::full({gains}, initial_gain(norm, {.d_head = d_head, .length = config.model.seq_len}))
+                    .requires_grad_(true);
   form.scale = norm.logit_scale == LogitScale::one ? 1.0 : 1.0 / std::sqrt(double{d_head});
   return form;
 }
@@ -125,7 +132,8 @@ std::shared_ptr<AttentionCase> make_case(const Config& config, const std::string
 }
 
 Contender contender(int64_t length, const std::string& scheme, const std::string& path) {
-  const std::string model = str("[model]\nn_heads = ", n_heads, "\nd_model = ", n_heads * d_head, "\nseq_len = ", length, "\n");
+  const std::string model =
+      str("[model]\nn_heads = ", n_heads, "\nd_model = ", n_heads * d_head, "\nseq_len = ", length, "\n");
   const auto one = make_case(bench_config(model, scheme, path == "fused" ? "fused" : "composite"), path);
   Contender made;
   made.row = {.config = str("T=", length), .scheme = scheme, .path = path, .flops = flops_of_attention(length)};
@@ -152,14 +160,16 @@ Exit bench_attention(AttentionOptions options) {
 }  // namespace
 
 void add_bench_attention(CLI::App& bench, Exit& exit) {
-  auto* verb = bench.add_subcommand("attention", "causal attention alone, forward and backward: 12 heads of 64 channels");
+  auto* verb =
+      bench.add_subcommand("attention", "causal attention alone, forward and backward: 12 heads of 64 channels");
   auto options = std::make_shared<AttentionOptions>();
   verb->add_option("--lengths", options->lengths, "numbers of tokens, default 256 512 1024 2048 4096 8192")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("T");
   options->bench.add_to(*verb, {"fused", "composite", "sdpa"});
   verb->footer(
-      "Paths: fused normalises and attends in one kernel; composite does so with PyTorch's operators; sdpa is PyTorch's\n"
+      "Paths: fused normalises and attends in one kernel; composite does so with PyTorch's operators; sdpa is "
+      "PyTorch's\n"
       "scaled_dot_product_attention alone, on queries and keys that were normalised beforehand. Default: fused sdpa,\n"
       "with the scheme lp:2.5.\n"
       "Example:\n"

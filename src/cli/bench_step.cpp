@@ -67,7 +67,8 @@ class StepRunner {
 // the parent's size.
 int64_t process_bytes(const std::string& key) {
   for (const std::string& line : split(read_file("/proc/self/status"), '\n'))
-    if (line.starts_with(key + ":")) return 1024 * parse_integer(split(trim(line.substr(key.size() + 1)), ' ')[0]).value_or(0);
+    if (line.starts_with(key + ":"))
+      return 1024 * parse_integer(split(trim(line.substr(key.size() + 1)), ' ')[0]).value_or(0);
   return 0;
 }
 
@@ -81,8 +82,8 @@ int64_t memory_of_steps(const Config& config) {
 // The same in a process that does nothing else.
 std::optional<int64_t> memory_of_own_process(const std::string& config, const std::string& scheme,
                                              const std::string& path) {
-  std::vector<std::string> command = {"/proc/self/exe", "bench",  "step", "--print-memory", "--config", config, "--path",
-                                      path,             "--threads", str(at::get_num_threads())};
+  std::vector<std::string> command = {"/proc/self/exe", "bench",  "step", "--print-memory", "--config",
+                                      config,           "--path", path,   "--threads",      str(at::get_num_threads())};
   if (!scheme.empty()) command.insert(command.end(), {"--scheme", scheme});
   ChildProcess child(command);
   const auto answer = child.read_line();
@@ -96,8 +97,7 @@ Contender our_contender(const StepOptions& options, const std::string& config, c
   Contender one;
   one.row = {.config = config, .scheme = scheme_label(scheme, model.norm), .path = path, .flops = flops_of_step(model)};
   one.run = [runner] { return timed([&] { runner->step(); }); };
-  if (options.memory)
-    one.finish = [=](BenchRow& row) { row.peak_bytes = memory_of_own_process(config, scheme, path); };
+  if (options.memory) one.finish = [=](BenchRow& row) { row.peak_bytes = memory_of_own_process(config, scheme, path); };
   return one;
 }
 
@@ -125,6 +125,12 @@ std::vector<Contender> contenders_of(const StepOptions& options, const std::stri
   return all;
 }
 
+// A recipe has a scheme of its own.
+std::vector<std::string> default_schemes(const std::string& config) {
+  if (config == "L" || config == "S") return {"none", "lp:2.5"};
+  return {""};
+}
+
 Exit bench_step(StepOptions options) {
   use_threads(options.bench.threads);
   BenchOptions& chosen = options.bench;
@@ -141,8 +147,7 @@ Exit bench_step(StepOptions options) {
   const bool schemes_chosen = !chosen.schemes.empty();
   Bench bench("step", chosen);
   for (const std::string& config : chosen.configs) {
-    // A recipe has a scheme of its own.
-    if (!schemes_chosen) options.bench.schemes = config == "L" || config == "S" ? std::vector<std::string>{"none", "lp:2.5"} : std::vector<std::string>{""};
+    if (!schemes_chosen) chosen.schemes = default_schemes(config);
     bench.measure(contenders_of(options, config));
     if (stop_requested()) break;
   }
@@ -156,7 +161,8 @@ void add_bench_step(CLI::App& bench, Exit& exit) {
   auto options = std::make_shared<StepOptions>();
   options->bench.add_configs_to(*verb);
   options->bench.add_to(*verb, {"fused", "composite", "torch-eager", "torch-compile"});
-  verb->add_option("--peer", options->peer, "a Python that can import torch: adds the paths torch-eager and torch-compile")
+  verb->add_option("--peer", options->peer,
+                   "a Python that can import torch: adds the paths torch-eager and torch-compile")
       ->type_name("PYTHON");
   verb->add_flag("--memory", options->memory, "also the peak memory of a step, each row in a process of its own");
   verb->add_flag("--print-memory", options->print_memory)->group("");

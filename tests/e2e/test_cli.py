@@ -9,7 +9,7 @@ import pytest
 import tomllib
 from conftest import BINARY, run
 
-VERBS = ["train", "eval", "generate", "schemes", "config", "verify", "import", "doctor"]
+VERBS = ["train", "eval", "generate", "schemes", "config", "verify", "import", "bench", "doctor"]
 OVERRIDES = [
     [],
     ["norm.scheme=qknorm"],
