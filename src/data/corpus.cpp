@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "data/utf8.h"
 
@@ -31,7 +32,7 @@ void require_characters(const std::string& text, const std::string& where, std::
 }
 
 Corpus make_corpus(const Tokenizer& tokenizer, const std::string& text, const std::string& where) {
-  Corpus corpus{.tokenizer = tokenizer, .tokens = tokenizer.encode(text, where)};
+  Corpus corpus{.tokenizer = tokenizer, .tokens = tokenizer.encode(text, where), .sha256 = sha256_hex(text)};
   corpus.bytes_per_token = static_cast<double>(text.size()) / static_cast<double>(corpus.tokens.size());
   return corpus;
 }

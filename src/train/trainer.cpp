@@ -39,6 +39,9 @@ Trainer::Trainer(const Config& config, Corpus corpus, RunDir run)
   eval_windows_ = eval_windows(split_.held_out, config.model.seq_len, config.train.eval_windows);
   const auto latest = run_.latest();
   if (latest) state_ = load_checkpoint(latest->path, stepper_.model(), stepper_.optimizer());
+  if (latest && state_.data_sha256 != corpus_.sha256)
+    throw DataError("--resume", "the text has changed since the run was started. Go on with the text it was started with.");
+  state_.data_sha256 = corpus_.sha256;
   // Rows written after the checkpoint will be written again, the same but for their times.
   MetricsLog::truncate_after(run_.metrics(), state_.step);
   metrics_.emplace(run_.metrics());

@@ -93,6 +93,9 @@ def test_another_vocabulary_at_resume(text, tmp_path):
     own.write_text(text.read_text() + "\u00e9\u00e8")
     done = run("train", "--resume", "--out", tmp_path / "run", "--set", "train.max_steps=30", check=DATA)
     assert "vocabulary" in done.stderr
+    own.write_text(text.read_text()[:-1])
+    done = run("train", "--resume", "--out", tmp_path / "run", "--set", "train.max_steps=30", check=DATA)
+    assert "has changed" in done.stderr
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "optimizer.safetensors", "state.json", "tokenizer.json"])

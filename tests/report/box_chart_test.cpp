@@ -1,0 +1,42 @@
+// Tests of box plots.
+#include "report/box_chart.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "xml_check.h"
+
+namespace normlab {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(BoxChart, EveryPartIsDrawn) {
+  const auto styles = ordered_styles(3, 1);
+  const BoxChart chart{{"time", "Training time", "", ""},
+                       "training time (s)",
+                       "fold",
+                       {{"p = 1", styles[0], {7, 15, 36, 39, 40, 41, 100}},
+                        {"p = 2", styles[1], {}},
+                        {"p = 3", styles[2], {50, std::nan("")}}}};
+  const Figure made = figure(chart);
+  for (const Drawing* drawing : {&made.wide, &made.narrow}) {
+    EXPECT_EQ(testing::xml_problem(drawing->body), "");
+    EXPECT_EQ(testing::count(drawing->body, "class=\"box\""), 2u);
+    EXPECT_EQ(testing::count(drawing->body, "class=\"median\""), 2u);
+    EXPECT_EQ(testing::count(drawing->body, "class=\"mean\""), 2u);
+    EXPECT_EQ(testing::count(drawing->body, "class=\"outlier\""), 1u);
+    EXPECT_EQ(testing::count(drawing->body, "class=\"dot\""), 8u);
+    EXPECT_THAT(drawing->body, HasSubstr("no data yet"));
+  }
+  EXPECT_EQ(made.data.rows[0][5].number, 39);
+  EXPECT_EQ(made.data.rows[0][7].number, 41);  // 100 is an outlier
+  EXPECT_EQ(made.data.rows[2][1].number, 1);
+  EXPECT_TRUE(std::isnan(*made.data.rows[1][2].number));
+  EXPECT_NO_THROW(render(BoxChart{{"e", "Empty", "", ""}, "s", "fold", {}}));
+}
+
+}  // namespace
+}  // namespace normlab

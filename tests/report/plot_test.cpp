@@ -1,0 +1,53 @@
+// Tests of axes and plots.
+#include "report/plot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "xml_check.h"
+
+namespace normlab {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(MakeAxis, AnEmptyRangeHasNoTicks) {
+  EXPECT_TRUE(make_axis("loss", {}, false, 5).ticks.empty());
+  EXPECT_EQ(make_axis("loss", {0, 10}, false, 5).labels.size(), 6u);
+}
+
+TEST(DrawAxes, TicksLabelsAndTitles) {
+  Plot plot{{50, 20, 100, 200}, make_axis("step", {0, 10}, false, 2), make_axis("loss (nats)", {1, 2}, false, 2)};
+  fit(plot);
+  EXPECT_EQ(plot.x.scale(10), 150);
+  EXPECT_EQ(plot.y.scale(1), 220);
+  Svg svg;
+  draw_axes(svg, plot);
+  const std::string text = svg.take();
+  EXPECT_EQ(testing::xml_problem(text), "");
+  EXPECT_EQ(testing::count(text, "class=\"grid\""), plot.y.ticks.size());
+  EXPECT_THAT(text, HasSubstr(">loss (nats)</text>"));
+  EXPECT_THAT(text, HasSubstr(">step</text>"));
+}
+
+TEST(DrawAxes, WithoutLabelsANeighbourServes) {
+  Plot plot{{50, 20, 100, 200}, make_axis("", {0, 10}, false, 2), make_axis("", {1, 2}, false, 2)};
+  plot.x.labels.clear();
+  plot.y.labels.clear();
+  fit(plot);
+  Svg svg;
+  draw_axes(svg, plot);
+  EXPECT_THAT(svg.take(), Not(HasSubstr("<text")));
+}
+
+TEST(DrawXLabel, StaysClearOfTheRightNeighbour) {
+  Svg svg;
+  draw_x_label(svg, {0, 0, 100, 50}, 100, "10,000");
+  EXPECT_EQ(svg.take(), "<text class=\"end\" x=\"106\" y=\"68\">10,000</text>");
+  draw_x_label(svg, {0, 0, 100, 50}, 50, "5");
+  EXPECT_EQ(svg.take(), "<text class=\"middle\" x=\"50\" y=\"68\">5</text>");
+}
+
+}  // namespace
+}  // namespace normlab
