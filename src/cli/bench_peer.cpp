@@ -69,20 +69,25 @@ nlohmann::json description(const Config& config, bool compile) {
   return out;
 }
 
-}  // namespace
-
-Peer::Peer(const std::string& python, const Config& config, bool compile)
-    : python_(python), process_({python, peer_script()}) {
+std::vector<std::string> command_for(const std::string& python, const Config& config) {
   if (const std::string key = unknown_to_peer(config); !key.empty())
     throw UsageError("--path", str("bench/peer.py does not know this ", key,
                                    ". Choose --path fused composite, or another --config or --scheme."));
+  return {python, peer_script()};
+}
+
+}  // namespace
+
+Peer::Peer(const std::string& python, const Config& config, bool compile)
+    : python_(python), process_(command_for(python, config)) {
   ask(description(config, compile));
 }
 
+// An empty object after a request to stop.
 nlohmann::json Peer::ask(const nlohmann::json& question) {
   process_.write_line(question.dump());
   const auto line = process_.read_line();
-  if (!line) return {};
+  if (!line) return nlohmann::json::object();
   const auto answer = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_object())
     throw Error("--peer", str(python_, " answered '", *line, "', expected a line of JSON. Is it a Python?"));

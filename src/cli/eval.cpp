@@ -42,15 +42,15 @@ Exit evaluate_model(const EvalOptions& options) {
                 {"step", loaded.step},
                 {"loss", *loss},
                 {"perplexity", std::exp(*loss)},
-                {"bits_per_token", bits},
+                {"bits_per_character", bits / corpus.characters_per_token},
                 {"bits_per_byte", bits / corpus.bytes_per_token},
                 {"tokens", predicted}});
   } else {
-    print_line(str("checkpoint      ", loaded.folder.string(), " (step ", loaded.step, ")"));
-    print_line(str("loss            ", fixed(*loss, 4), " nats a token over ", predicted, " tokens"));
-    print_line(str("perplexity      ", fixed(std::exp(*loss), 4), " a token"));
-    print_line(str("bits per token  ", fixed(bits, 4)));
-    print_line(str("bits per byte   ", fixed(bits / corpus.bytes_per_token, 4)));
+    print_line(str("checkpoint          ", loaded.folder.string(), " (step ", loaded.step, ")"));
+    print_line(str("loss                ", fixed(*loss, 4), " nats a token over ", predicted, " tokens"));
+    print_line(str("perplexity          ", fixed(std::exp(*loss), 4), " a token"));
+    print_line(str("bits per character  ", fixed(bits / corpus.characters_per_token, 4)));
+    print_line(str("bits per byte       ", fixed(bits / corpus.bytes_per_token, 4)));
   }
   return Exit::done;
 }

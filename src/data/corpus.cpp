@@ -33,7 +33,11 @@ void require_characters(const std::string& text, const std::string& where, std::
 
 Corpus make_corpus(const Tokenizer& tokenizer, const std::string& text, const std::string& where) {
   Corpus corpus{.tokenizer = tokenizer, .tokens = tokenizer.encode(text, where), .sha256 = sha256_hex(text)};
-  corpus.bytes_per_token = static_cast<double>(text.size()) / static_cast<double>(corpus.tokens.size());
+  int64_t characters = 0;
+  for_each_code_point(text, [&characters](char32_t, size_t) { ++characters; });
+  const auto tokens = static_cast<double>(corpus.tokens.size());
+  corpus.bytes_per_token = static_cast<double>(text.size()) / tokens;
+  corpus.characters_per_token = static_cast<double>(characters) / tokens;
   return corpus;
 }
 

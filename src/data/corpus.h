@@ -13,8 +13,9 @@ namespace normlab {
 struct Corpus {
   Tokenizer tokenizer;
   std::vector<int32_t> tokens;
-  double bytes_per_token = 1;  // of the file's bytes: turns nats per token into bits per byte
-  std::string sha256;          // of the file: a run goes on only with the text it was started with
+  double bytes_per_token = 1;       // of the file: turns nats per token into bits per byte
+  double characters_per_token = 1;  // likewise, of its code points
+  std::string sha256;               // of the file: a run goes on only with the text it was started with
 };
 
 // A new vocabulary, of the kind "char" or "byte", made from the whole file. The text is taken as it stands: a byte

@@ -2,7 +2,6 @@
 #include "record/metrics.h"
 
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -57,10 +56,10 @@ std::vector<Row> rows_of(const std::filesystem::path& path, std::string_view con
   return rows;
 }
 
-void keep_steps_up_to(const std::filesystem::path& path, const std::string& content, int64_t last) {
+void retain_rows(const std::filesystem::path& path, const std::string& content, const MetricsLog::Keep& keep) {
   std::string kept;
   for (const Row& row : rows_of(path, content)) {
-    if (row.values["step"].get<int64_t>() <= last) kept += str(row.line, "\n");
+    if (keep(row.values)) kept += str(row.line, "\n");
   }
   if (kept != content) write_file_atomically(path, kept);
 }
@@ -69,7 +68,7 @@ File open_whole(const std::filesystem::path& path) {
   if (std::filesystem::exists(path)) {
     const std::string content = read_file(path);
     if (!content.empty() && content.back() != '\n') {
-      keep_steps_up_to(path, content, std::numeric_limits<int64_t>::max());
+      retain_rows(path, content, [](const Json&) { return true; });
     }
   }
   return File::append(path);
@@ -93,8 +92,8 @@ std::vector<Json> MetricsLog::read(const std::filesystem::path& path) {
   return found;
 }
 
-void MetricsLog::truncate_after(const std::filesystem::path& path, int64_t step) {
-  if (std::filesystem::exists(path)) keep_steps_up_to(path, read_file(path), step);
+void MetricsLog::retain(const std::filesystem::path& path, const Keep& keep) {
+  if (std::filesystem::exists(path)) retain_rows(path, read_file(path), keep);
 }
 
 }  // namespace normlab

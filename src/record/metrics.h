@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
@@ -23,9 +24,10 @@ class MetricsLog {
   // Every row; a torn last line is left out, anything else that is not a row is a DataError with its line number.
   static std::vector<nlohmann::ordered_json> read(const std::filesystem::path& path);
 
-  // Drops, atomically, the rows of later steps, for a run that goes on from an earlier checkpoint. A run stopped before
-  // its first row has no file, and nothing to drop.
-  static void truncate_after(const std::filesystem::path& path, int64_t step);
+  // Drops, atomically, the rows that are not to be kept, for a run that goes on from an earlier checkpoint. A run
+  // stopped before its first row has no file, and nothing to drop.
+  using Keep = std::function<bool(const nlohmann::ordered_json& row)>;
+  static void retain(const std::filesystem::path& path, const Keep& keep);
 
  private:
   File file_;

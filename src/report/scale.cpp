@@ -60,7 +60,7 @@ int decimals_of(double value) {
 std::string with_thousands(std::string text) {
   const std::size_t start = text.front() == '-' ? 1 : 0;
   std::size_t at = std::min(text.find('.'), text.size());
-  while (at > start + 3) text.insert(at -= 3, ",");
+  while (at > start + 3) text.insert(at -= 3, 1, ',');
   return text;
 }
 

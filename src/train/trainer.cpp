@@ -42,8 +42,13 @@ Trainer::Trainer(const Config& config, Corpus corpus, RunDir run)
   if (latest && state_.data_sha256 != corpus_.sha256)
     throw DataError("--resume", "the text has changed since the run was started. Go on with the text it was started with.");
   state_.data_sha256 = corpus_.sha256;
-  // Rows written after the checkpoint will be written again, the same but for their times.
-  MetricsLog::truncate_after(run_.metrics(), state_.step);
+  // What was written after the checkpoint will be written again, the same but for times: also the evaluation at its
+  // step, unless the checkpoint knows of it.
+  MetricsLog::retain(run_.metrics(), [&](const nlohmann::ordered_json& row) {
+    const int64_t step = row["step"];
+    const bool known = !row.contains("val_loss") || state_.last_eval == step;
+    return latest && (step < state_.step || (step == state_.step && known));
+  });
   metrics_.emplace(run_.metrics());
   events_.emplace(run_.path());
   if (latest) events_->session_start(state_.step + 1);
@@ -112,7 +117,7 @@ bool Trainer::evaluate_now() {
   if (better) state_.best_loss = *loss, state_.best_step = state_.step;
   const double bits = *loss / std::numbers::ln2;
   metrics_->append(state_.step, {{"val_loss", *loss},
-                                 {"val_bits_per_token", bits},
+                                 {"val_bits_per_character", bits / corpus_.characters_per_token},
                                  {"val_bits_per_byte", bits / corpus_.bytes_per_token},
                                  {"train_seconds", state_.train_seconds}});
   events_->scalar("val/loss", state_.step, *loss, wall_time());

@@ -36,9 +36,11 @@ TEST_F(CorpusTest, ReadsCharactersAndBytes) {
   EXPECT_THAT(characters.tokens, ElementsAre(1, 2, 0, 1));
   EXPECT_EQ(characters.tokenizer.vocab_size(), 3);
   EXPECT_DOUBLE_EQ(characters.bytes_per_token, 1.25);
+  EXPECT_DOUBLE_EQ(characters.characters_per_token, 1);
   const Corpus bytes = load_corpus(path, "byte");
   EXPECT_THAT(bytes.tokens, ElementsAre(0x61, 0xC3, 0xA9, 0x20, 0x61));
   EXPECT_DOUBLE_EQ(bytes.bytes_per_token, 1);
+  EXPECT_DOUBLE_EQ(bytes.characters_per_token, 0.8);
 }
 
 TEST_F(CorpusTest, LeavesTheTextAsItStands) {

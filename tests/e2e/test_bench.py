@@ -114,8 +114,7 @@ def test_decode(recipe):
     (["decode", "--path", "sdpa"], "sdpa"),
     (["attention", "--lengths", "0"], "--lengths"),
     ([], "subcommand"),
-    (["stop"], "stop"),
-], ids=" ".join)
+], ids=str)
 def test_wrong_usage(arguments, message):
     done = run("bench", *arguments, check=2)
     assert message in done.stderr and done.stdout == ""

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import tomllib
-from conftest import BINARY, run
+from conftest import BINARY, ROOT, run
 
 VERBS = ["train", "eval", "generate", "schemes", "config", "verify", "import", "bench", "doctor"]
 OVERRIDES = [
@@ -113,3 +113,19 @@ def test_colours():
 @pytest.mark.parametrize("threads", ["-1", "-2", "many", "1.5"])
 def test_wrong_threads(threads):
     assert "threads" in run("config", "print", "--threads", threads, check=2).stderr
+
+
+def test_import_makes_a_checkpoint_that_can_be_used(tmp_path):
+    """The reference model has the 65 symbols of Tiny Shakespeare."""
+    reference = ROOT / "tests/reference/nanogpt-bias.safetensors"
+    done = run("import", "--from", "nanogpt", reference, "--out", tmp_path / "imported")
+    if done.returncode == 1 and "tinyshakespeare" in done.stderr:
+        pytest.skip(f"Tiny Shakespeare cannot be had here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(run("eval", tmp_path / "imported", "--windows", 20, "--json", check=0).stdout)
+    assert 4 < report["loss"] < 5  # random weights over 65 symbols: about ln 65
+    assert len(run("generate", tmp_path / "imported", "--tokens", 5, check=0).stdout) == 7
+    other = ROOT / "tests/reference/hf-llama.safetensors"
+    assert "n_layer" in run("import", "--from", "nanogpt", other, "--out", tmp_path / "other", check=3).stderr
+    assert not (tmp_path / "other").exists()
+    assert "nanogpt, ngpt, llama" in run("import", "--from", "keras", other, "--out", tmp_path / "other", check=2).stderr

@@ -81,13 +81,14 @@ def test_eval_and_generate(text, tmp_path):
 
 
 def test_the_cpu_recipe_reaches_its_loss(tmp_path):
-    """nanoGPT reports 1.88 for this recipe."""
+    """nanoGPT reports 1.88, from 240 random windows. Over the whole validation part PyTorch itself gives 1.900, 1.915
+    and 1.922 for three seeds of this recipe, and we 1.902 to 1.925 for sixteen (docs/runs.md)."""
     found = json.loads(run("doctor", "--json", check=0).stdout)["data tinyshakespeare"]
     try:
         done = run("train", "--config", ROOT / "recipes/shakespeare-cpu.toml", "--out", tmp_path / "run", "--json")
         if done.returncode and "not found" in found:
             pytest.skip(f"Tiny Shakespeare cannot be had here: {done.stderr.strip().splitlines()[-1]}")
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["val_loss"] <= 1.90
+        assert json.loads(done.stdout)["val_loss"] <= 1.93
     finally:
         print(metrics(tmp_path / "run")[-1])

@@ -103,16 +103,19 @@ TEST_F(Metrics, GarbageInTheMiddleIsNamedByItsLine) {
   EXPECT_THROW(MetricsLog::read(folder / "missing"), DataError);
 }
 
-TEST_F(Metrics, TruncateDropsLaterStepsAndTornLines) {
+TEST_F(Metrics, RetainDropsRowsAndTornLines) {
+  const auto up_to = [](int64_t last) {
+    return [last](const nlohmann::ordered_json& row) { return row["step"].get<int64_t>() <= last; };
+  };
   const std::string kept = "{\"step\":1,\"loss\":0.10}\n{\"step\":2}\n{\"step\":2,\"val_loss\":3}\n";
   write(kept + "{\"step\":3}\n{\"step\":4,\"lo");
-  MetricsLog::truncate_after(path, 2);
+  MetricsLog::retain(path, up_to(2));
   EXPECT_EQ(read_file(path), kept);
-  MetricsLog::truncate_after(path, 2);
+  MetricsLog::retain(path, up_to(2));
   EXPECT_EQ(read_file(path), kept);
-  MetricsLog::truncate_after(path, 0);
+  MetricsLog::retain(path, up_to(0));
   EXPECT_EQ(read_file(path), "");
-  MetricsLog::truncate_after(folder / "missing", 0);
+  MetricsLog::retain(folder / "missing", up_to(0));
   EXPECT_EQ(folder.count_entries(), 1u);
 }
 
