@@ -7,6 +7,7 @@ Answers each line of JSON on standard input with one on standard output:
 or with {"error": "..."}, and ends with its input.
 """
 import json
+import logging
 import os
 import sys
 import time
@@ -120,6 +121,7 @@ class Peer:
 
 def main():
     warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
     # Whatever libraries print must not come between the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

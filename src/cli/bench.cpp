@@ -155,8 +155,9 @@ Exit Bench::report(const std::string& next) {
     print_json(all);
   } else {
     if (!rows_.empty()) print_table();
-    print_line(str("\n", this_machine().cpu, ", ", at::get_num_threads(), " threads, ", isa_name(), "; peak ",
-                   si(peak_), "FLOP/s measured. ratio: fastest time over that of the config's first row."));
+    const int threads = at::get_num_threads();
+    print_line(str("\n", this_machine().cpu, ", ", threads, threads == 1 ? " thread, " : " threads, ", isa_name(),
+                   "; peak ", si(peak_), "FLOP/s measured. ratio: fastest time over that of the config's first row."));
   }
   if (stop_requested()) {
     log_line(str("stopped; ", rows_.size(), " rows were measured"));

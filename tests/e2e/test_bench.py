@@ -91,6 +91,17 @@ def test_attention():
     assert rows[6]["flops"] == 4 * rows[0]["flops"] == 6 * 12 * 64 * 64**2
     for row in rows:
         assert row["extra_bytes"] >= 4 * 12 * int(row["config"][2:]), "at least the log-sum-exp of each row"
+    extra = {row["path"]: row["extra_bytes"] for row in rows[3:6]}
+    assert len(set(extra.values())) == 3, "each path is what it says"
+
+
+def test_path_chooses_the_kernels(tmp_path):
+    """The fused kernels refuse this model; on the other path it runs."""
+    path = tmp_path / "all_heads.toml"
+    path.write_text("[model]\nn_layers = 1\nn_heads = 2\nd_model = 8\nseq_len = 8\n[train]\nbatch_size = 2\n"
+                    "[norm]\nscheme = 'lp'\nscope = 'all_heads'\n")
+    assert "norm.scope" in run("bench", "step", "--config", path, "--path", "fused", check=2).stderr
+    assert chosen(bench("step", "--config", path, "--path", "composite", repeat=1)) == [("lp", "composite")]
 
 
 def test_decode(recipe):
