@@ -1,4 +1,5 @@
 // normlab: the program. One catch turns every error into a message and an exit code.
+#include <malloc.h>
 #include <torch/version.h>
 
 #include <cstdio>
@@ -20,6 +21,14 @@ int fail(const std::string& message, Exit code) {
   return static_cast<int>(code);
 }
 
+// Activations come and go many times a step: kept by the allocator, they need no new pages from the kernel each time.
+void keep_freed_memory() {
+  constexpr int megabyte = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, 32 * megabyte);  // the most that glibc takes
+  mallopt(M_TRIM_THRESHOLD, 1024 * megabyte);
+  mallopt(M_TOP_PAD, 16 * megabyte);
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Train, compare, inspect and ship transformers with normalised attention.", "normlab"};
   app.set_version_flag("--version", str("normlab ", NORMLAB_VERSION, ", libtorch ", TORCH_VERSION));
@@ -33,12 +42,17 @@ int run(int argc, char** argv) {
       "  4 diverged, 75 stopped by a signal after saving: run again with --resume to go on.");
   Exit exit = Exit::done;
   add_train(app, exit);
+  add_compare(app, exit);
+  add_trial(app, exit);
+  add_report(app, exit);
   add_eval(app, exit);
   add_generate(app, exit);
   add_schemes(app, exit);
   add_config(app, exit);
   add_verify(app, exit);
   add_import(app, exit);
+  add_score(app, exit);
+  add_bpe(app, exit);
   add_bench(app, exit);
   add_doctor(app, exit);
   try {
@@ -54,6 +68,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_freed_memory();
   install_signal_handlers();
   try {
     check_isa_setting();

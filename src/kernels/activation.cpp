@@ -133,13 +133,13 @@ void forward(const ActivationSpec& spec, const float* x, float* y, RowRange rows
   for (size_t row = rows.begin; row < rows.end; ++row) {
     const float* from = x + row * spec.cols;
     switch (spec.kind) {
-      case ActivationKind::gelu:
+      case Activation::gelu:
         forward_row<Gelu>(spec, from, y + row * spec.cols);
         break;
-      case ActivationKind::relu:
+      case Activation::relu:
         forward_row<Relu>(spec, from, y + row * spec.cols);
         break;
-      case ActivationKind::swiglu:
+      case Activation::swiglu:
         swiglu_row(spec, from, y + row * (spec.cols / 2));
         break;
     }
@@ -153,13 +153,13 @@ void backward(const ActivationSpec& spec, const ActivationBackward& args, RowRan
       for (float* sums : {args.d_bias, args.d_scale})
         if (sums) std::fill(sums + out.block, sums + out.block + spec.cols, 0.0F);
     switch (spec.kind) {
-      case ActivationKind::gelu:
+      case Activation::gelu:
         backward_row<Gelu>(out);
         break;
-      case ActivationKind::relu:
+      case Activation::relu:
         backward_row<Relu>(out);
         break;
-      case ActivationKind::swiglu:
+      case Activation::swiglu:
         swiglu_backward_row(out, args.dy + row * (spec.cols / 2));
         break;
     }

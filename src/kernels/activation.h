@@ -19,10 +19,10 @@
 
 namespace normlab {
 
-enum class ActivationKind { gelu, relu, swiglu };
+enum class Activation { gelu, relu, swiglu };
 
 struct ActivationSpec {
-  ActivationKind kind = ActivationKind::gelu;
+  Activation kind = Activation::gelu;
   size_t cols = 0;               // of x
   const float* bias = nullptr;   // [cols]; null: 0
   const float* scale = nullptr;  // [cols]; null: 1

@@ -34,7 +34,7 @@ void activation_forward(const ActivationSpec& spec, const float* x, float* y, Ro
   const size_t half = spec.cols / 2;
   for (size_t row = rows.begin; row < rows.end; ++row) {
     const float* from = x + row * spec.cols;
-    if (spec.kind == ActivationKind::swiglu) {
+    if (spec.kind == Activation::swiglu) {
       for (size_t c = 0; c < half; ++c) {
         const double up = pre_activation(spec, from, c), gate = pre_activation(spec, from, half + c);
         y[row * half + c] = static_cast<float>(up * gate * sigmoid(gate));
@@ -43,7 +43,7 @@ void activation_forward(const ActivationSpec& spec, const float* x, float* y, Ro
     }
     for (size_t c = 0; c < spec.cols; ++c) {
       const double z = pre_activation(spec, from, c);
-      const double value = spec.kind == ActivationKind::gelu ? z * normal_cdf(z) : std::max(z, 0.0);
+      const double value = spec.kind == Activation::gelu ? z * normal_cdf(z) : std::max(z, 0.0);
       y[row * spec.cols + c] = static_cast<float>(value);
     }
   }
@@ -57,7 +57,7 @@ void activation_backward(const ActivationSpec& spec, const ActivationBackward& a
       for (float* sums : {args.d_bias, args.d_scale})
         if (sums) std::fill(sums + out.block, sums + out.block + spec.cols, 0.0F);
     const float* x = args.x + out.at;
-    if (spec.kind == ActivationKind::swiglu) {
+    if (spec.kind == Activation::swiglu) {
       for (size_t c = 0; c < half; ++c) {
         const double up = pre_activation(spec, x, c), gate = pre_activation(spec, x, half + c);
         const double s = sigmoid(gate), dy = args.dy[row * half + c];
@@ -68,7 +68,7 @@ void activation_backward(const ActivationSpec& spec, const ActivationBackward& a
     }
     for (size_t c = 0; c < spec.cols; ++c) {
       const double z = pre_activation(spec, x, c), dy = args.dy[out.at + c];
-      out.put(c, dy * (spec.kind == ActivationKind::gelu ? normal_cdf(z) + z * normal_pdf(z) : (z > 0.0 ? 1.0 : 0.0)));
+      out.put(c, dy * (spec.kind == Activation::gelu ? normal_cdf(z) + z * normal_pdf(z) : (z > 0.0 ? 1.0 : 0.0)));
     }
   }
 }

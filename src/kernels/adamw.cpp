@@ -5,7 +5,6 @@
 // After foreach_target.h.
 #include <hwy/highway.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "kernels/adamw.h"
@@ -38,7 +37,9 @@ void update(const AdamWSpec& spec, const AdamWBuffers& buffers, RowRange range) 
   }
 }
 
-double squared_norm(const float* x, size_t n) {
+double sum_of_squares(const float* from, RowRange range) {
+  const float* x = from + range.begin;
+  const size_t n = range.end - range.begin;
   const hn::ScalableTag<double> dd;
   const hn::Rebind<float, decltype(dd)> half;
   const size_t lanes = hn::Lanes(dd);
@@ -54,9 +55,11 @@ double squared_norm(const float* x, size_t n) {
   return sum;
 }
 
-void squared_norms(const float* x, RowRange range, double* partial) {
-  for (size_t i = range.begin; i < range.end; i += kNormBlock)
-    partial[i / kNormBlock] = squared_norm(x + i, std::min(kNormBlock, range.end - i));
+void sum_into(float* x, const float* y, RowRange range) {
+  for (size_t i = range.begin; i < range.end; i += kStep) {
+    const size_t left = range.end - i;
+    store_left(hn::Add(load_left(x + i, left), load_left(y + i, left)), x + i, left);
+  }
 }
 
 }  // namespace
@@ -70,16 +73,22 @@ HWY_AFTER_NAMESPACE();
 namespace normlab {
 
 HWY_EXPORT(update);
-HWY_EXPORT(squared_norms);
+HWY_EXPORT(sum_of_squares);
+HWY_EXPORT(sum_into);
 
 void adamw(const AdamWSpec& spec, const AdamWBuffers& buffers, RowRange range) noexcept {
   if (scalar_kernels()) return scalar::adamw(spec, buffers, range);
   HWY_DYNAMIC_DISPATCH(update)(spec, buffers, range);
 }
 
-void squared_norm_blocks(const float* x, RowRange range, double* partial) noexcept {
-  if (scalar_kernels()) return scalar::squared_norm_blocks(x, range, partial);
-  HWY_DYNAMIC_DISPATCH(squared_norms)(x, range, partial);
+double squared_norm(const float* x, RowRange range) noexcept {
+  if (scalar_kernels()) return scalar::squared_norm(x, range);
+  return HWY_DYNAMIC_DISPATCH(sum_of_squares)(x, range);
+}
+
+void add_to(float* x, const float* y, RowRange range) noexcept {
+  if (scalar_kernels()) return scalar::add_to(x, y, range);
+  HWY_DYNAMIC_DISPATCH(sum_into)(x, y, range);
 }
 
 }  // namespace normlab

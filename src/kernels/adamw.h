@@ -29,14 +29,18 @@ struct AdamWBuffers {
 // Updates elements [range.begin, range.end); elements are independent.
 void adamw(const AdamWSpec& spec, const AdamWBuffers& buffers, RowRange range) noexcept;
 
-// Sums of squares of blocks of kNormBlock elements, in double: partial[i] covers the elements from i * kNormBlock on.
-// Their sum in order does not depend on how blocks are spread over threads. range.begin is a multiple of kNormBlock.
+// The sum of squares of x in the range, in double. Threads work on blocks of kNormBlock elements; their sums are then
+// added in order, so that the norm does not depend on how blocks are spread over threads.
 constexpr size_t kNormBlock = 1 << 14;
-void squared_norm_blocks(const float* x, RowRange range, double* partial) noexcept;
+double squared_norm(const float* x, RowRange range) noexcept;
+
+// x += y in the range: gradients of several threads into one.
+void add_to(float* x, const float* y, RowRange range) noexcept;
 
 namespace scalar {
 void adamw(const AdamWSpec& spec, const AdamWBuffers& buffers, RowRange range) noexcept;
-void squared_norm_blocks(const float* x, RowRange range, double* partial) noexcept;
+double squared_norm(const float* x, RowRange range) noexcept;
+void add_to(float* x, const float* y, RowRange range) noexcept;
 }  // namespace scalar
 
 }  // namespace normlab

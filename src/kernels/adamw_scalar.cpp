@@ -20,12 +20,14 @@ void adamw(const AdamWSpec& spec, const AdamWBuffers& buffers, RowRange range) n
   }
 }
 
-void squared_norm_blocks(const float* x, RowRange range, double* partial) noexcept {
-  for (size_t i = range.begin; i < range.end; ++i) {
-    double& sum = partial[i / kNormBlock];
-    if (i % kNormBlock == 0) sum = 0.0;
-    sum += static_cast<double>(x[i]) * x[i];
-  }
+double squared_norm(const float* x, RowRange range) noexcept {
+  double sum = 0.0;
+  for (size_t i = range.begin; i < range.end; ++i) sum += static_cast<double>(x[i]) * x[i];
+  return sum;
+}
+
+void add_to(float* x, const float* y, RowRange range) noexcept {
+  for (size_t i = range.begin; i < range.end; ++i) x[i] += y[i];
 }
 
 }  // namespace normlab::scalar

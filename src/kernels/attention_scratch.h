@@ -56,7 +56,7 @@ struct BackwardScratch {
   float *q_t, *do_t;        // [width, kQueries]
   float *p, *ds;            // [kBackwardKeys + 1, kQueries]
   float *q_scale, *q_pull;  // [kQueries]
-  float* gain_sums;         // [5, width]: multiplier of q, d gain, d q gain, d q bias, spare of d k
+  float* gain_sums;         // [4, width]: multiplier of q, sums for d gain, d q gain, d q bias
 
   BackwardScratch(Carver& carver, const AttentionSpec& spec, size_t width) {
     const size_t keys = static_cast<size_t>(spec.tk) + 1;
@@ -66,7 +66,7 @@ struct BackwardScratch {
     for (float** tile : {&q_t, &do_t}) *tile = carver.floats(width * kQueries);
     for (float** tile : {&p, &ds}) *tile = carver.floats((kBackwardKeys + 1) * kQueries);
     for (float** row : {&q_scale, &q_pull}) *row = carver.floats(kQueries);
-    gain_sums = carver.floats(5 * width);
+    gain_sums = carver.floats(4 * width);
   }
 };
 

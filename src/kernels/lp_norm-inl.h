@@ -109,14 +109,13 @@ HWY_INLINE void row_maxima(ConstRows x, const RowBlock& block, float* largest) {
   }
 }
 
-// sums[r] = sum_h term(x_rh, factor[r]); term(0, f) must be 0.
+// sums[r] = sum_h term(x_rh, r); term(0, r) must be 0.
 template <class Term>
-HWY_INLINE void row_sums(ConstRows x, const RowBlock& block, const float* factor, const Term& term, float* sums) {
+HWY_INLINE void row_sums(ConstRows x, const RowBlock& block, const Term& term, float* sums) {
   const F32 df;
   for (size_t r = 0; r < block.rows; ++r, x.data += x.row_stride) {
-    const auto f = hn::Set(df, factor[r]);
-    auto sum = term(hn::LoadU(df, x.data), f);
-    for (size_t h = kLanes; h < block.d; h += kLanes) sum = hn::Add(sum, term(hn::LoadU(df, x.data + h), f));
+    auto sum = term(hn::LoadU(df, x.data), r);
+    for (size_t h = kLanes; h < block.d; h += kLanes) sum = hn::Add(sum, term(hn::LoadU(df, x.data + h), r));
     sums[r] = hn::GetLane(hn::SumOfLanes(df, sum));
   }
 }
@@ -158,7 +157,7 @@ HWY_INLINE bool plain_lp_factors(const RowTransform& t, const RowBlock& block, C
   const auto one = hn::Set(df, 1.0F);
   HWY_ALIGN float sums[kRowBlock] = {};
   row_sums(
-      x, block, out.scale, [&](VecF v, VecF) HWY_ATTR { return power(hn::Abs(v)); }, sums);
+      x, block, [&](VecF v, size_t) HWY_ATTR { return power(hn::Abs(v)); }, sums);
   if (!safe_sums(block, sums)) return false;
   for (size_t r = 0; r < block.rows; r += kLanes)
     lp_scale(t.eps, one, one, lp_root(hn::Load(df, sums + r), t.p), r, out);
@@ -178,7 +177,8 @@ inline void scaled_lp_factors(const RowTransform& t, const RowBlock& block, Cons
   if (!largest_only)
     with_power(t.p, [&](auto power) HWY_ATTR {
       row_sums(
-          x, block, inverse, [&](VecF v, VecF f) HWY_ATTR { return power(hn::Abs(hn::Mul(v, f))); }, sums);
+          x, block, [&](VecF v, size_t r) HWY_ATTR { return power(hn::Abs(hn::Mul(v, hn::Set(df, inverse[r])))); },
+          sums);
     });
   for (size_t r = 0; r < block.rows; r += kLanes)
     lp_scale(t.eps, hn::Load(df, largest + r), hn::Load(df, inverse + r),
@@ -202,7 +202,12 @@ inline void rms_factors(const RowTransform& t, const RowBlock& block, ConstRows 
   for (size_t r = 0; r < block.rows; r += kLanes)
     hn::Store(hn::Div(one, hn::Max(hn::Load(df, inverse + r), one)), df, inverse + r);
   row_sums(
-      x, block, inverse, [](VecF v, VecF f) HWY_ATTR { return hn::Mul(hn::Mul(v, f), hn::Mul(v, f)); }, sums);
+      x, block,
+      [&](VecF v, size_t r) HWY_ATTR {
+        const auto scaled = hn::Mul(v, hn::Set(df, inverse[r]));
+        return hn::Mul(scaled, scaled);
+      },
+      sums);
   const auto per_channel = hn::Set(df, 1.0F / static_cast<float>(block.d));
   const auto eps = hn::Set(df, t.eps);
   for (size_t r = 0; r < block.rows; r += kLanes) {

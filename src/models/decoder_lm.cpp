@@ -1,10 +1,15 @@
 #include "models/decoder_lm.h"
 
+#include <ATen/Parallel.h>
+
 #include <numbers>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "models/init.h"
+#include "ops/cross_entropy.h"
+#include "ops/embedding.h"
+#include "ops/linear.h"
 
 namespace normlab {
 namespace {
@@ -42,11 +47,13 @@ DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vo
   if (config.positions == Positions::sinusoidal) positions_ = sinusoids(config.seq_len, config.d_model, options);
   if (config.positions == Positions::rope)
     rope_ = make_rope(config.seq_len, config.d_head, config.rope_base, config.rope_pairing, options);
+  if (config.kernels == Kernels::fused) packed_head_ = std::make_shared<PackedWeight>();
   if (!config.tied_head) head_ = torch::zeros({vocab_size, config.d_model}, options);
   if (scheme.gain == GainSharing::model)
     model_gain_ = torch::full({1}, initial_gain(scheme, {config.d_head, config.n_heads, config.seq_len}), options);
   for (int layer = 0; layer < config.n_layers; ++layer) blocks_.emplace_back(config, scheme, layer, options);
-  if (scheme.placement == NormPlacement::pre) final_norm_ = StreamNorm(scheme, config.d_model, config.bias, options);
+  if (scheme.placement == NormPlacement::pre)
+    final_norm_ = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
 
   initialise(*this, config, seed);
   visit([](const std::string&, Tensor& tensor, Role) { tensor.requires_grad_(true); });
@@ -56,23 +63,26 @@ Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position) const {
   const int64_t end = first_position + tokens_bt.size(1);
   if (end > config_.seq_len)
     throw Error("model", str("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
-  const Tensor x = torch::embedding(embedding_, tokens_bt);
-  return positions_.defined() ? x + positions_.slice(0, first_position, end) : x;
+  const bool fused = config_.kernels == Kernels::fused;
+  const Tensor x = embedding(embedding_, tokens_bt, fused);
+  if (!positions_.defined()) return x;
+  return x + embedding(positions_, torch::arange(first_position, end, tokens_bt.options()).expand_as(tokens_bt), fused);
 }
 
 Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
   const int64_t first_position = caches ? caches->front().length() : 0;
-  Tensor x =
-      dropout(embed(tokens_bt, first_position), pass.dropout(config_.dropout, 0, embedding_site, tokens_bt.size(1)));
+  Stream stream{
+      dropout(embed(tokens_bt, first_position), pass.dropout(config_.dropout, 0, embedding_site, tokens_bt.size(1)))};
   const RopeTable* rope = rope_.cos.defined() ? &rope_ : nullptr;
   for (size_t layer = 0; layer < blocks_.size(); ++layer)
-    x = blocks_[layer](x, pass, model_gain_, rope, caches ? &(*caches)[layer] : nullptr);
-  return torch::linear(final_norm_(x), head_.defined() ? head_ : embedding_);
+    blocks_[layer](stream, pass, model_gain_, rope, caches ? &(*caches)[layer] : nullptr);
+  const Tensor y = final_norm_(stream), &head = head_.defined() ? head_ : embedding_;
+  return packed_head_ ? fused_linear(y, head, Tensor(), packed_head_) : torch::linear(y, head);
 }
 
 Tensor DecoderLm::loss(const Tensor& tokens_bt, const Tensor& targets_bt, const Pass& pass) const {
-  const Tensor scores = logits(tokens_bt, pass);
-  return torch::cross_entropy_loss(scores.view({-1, scores.size(-1)}), targets_bt.reshape({-1}));
+  Tensor scores = logits(tokens_bt, pass).view({-1, vocab_size_});
+  return cross_entropy(std::move(scores), targets_bt.reshape({-1}), config_.kernels == Kernels::fused);
 }
 
 void DecoderLm::visit(const ParameterVisitor& visitor) {
@@ -88,6 +98,16 @@ NamedTensors DecoderLm::parameters() {
   NamedTensors list;
   visit([&list](const std::string& name, Tensor& tensor, Role) { list.emplace_back(name, tensor); });
   return list;
+}
+
+void DecoderLm::pack_weights() const {
+  if (config_.kernels != Kernels::fused) return;
+  std::vector<std::pair<Tensor, PackedWeight*>> list = {{head_.defined() ? head_ : embedding_, packed_head_.get()}};
+  for (const Block& block : blocks_)
+    block.visit_linears([&](const Linear& linear) { list.emplace_back(linear.weight, linear.packed.get()); });
+  at::parallel_for(0, static_cast<int64_t>(list.size()), 1, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) list[i].second->pack(list[i].first);
+  });
 }
 
 DecoderLm DecoderLm::alias() const {

@@ -21,6 +21,8 @@ class DecoderLm {
   // Every trainable tensor, in a fixed order.
   void visit(const ParameterVisitor& visitor);
   NamedTensors parameters();
+  // Lays the weights out for the fused products, until they change: called once a step, before threads share them.
+  void pack_weights() const;
   // The same storage behind new leaves, so that threads can run backward on parts of a batch side by side.
   DecoderLm alias() const;
 
@@ -37,6 +39,7 @@ class DecoderLm {
   torch::Tensor positions_;   // [seq_len, c]: learned, or the sinusoidal constants; undefined with RoPE
   torch::Tensor head_;        // [v, c]; undefined when tied
   torch::Tensor model_gain_;  // [1] when all layers share one gain
+  std::shared_ptr<PackedWeight> packed_head_;  // null: PyTorch's own product
   RopeTable rope_;
   std::vector<Block> blocks_;
   StreamNorm final_norm_;

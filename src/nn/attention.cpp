@@ -52,10 +52,11 @@ Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int la
       learn_gain_(scheme.learn_gain),
       fused_(config.kernels == Kernels::fused),
       qk_{.norm = scheme.qk, .p = scheme.p, .scope = scheme.scope, .order = scheme.order, .eps = scheme.qk_eps},
-      qkv_(config.d_model, (n_heads_ + 2 * n_kv_heads_) * d_head_, config.bias, options),
-      out_(n_heads_ * d_head_, config.d_model, config.bias, options) {
+      qkv_(config.d_model, (n_heads_ + 2 * n_kv_heads_) * d_head_, config.bias, fused_, options),
+      out_(n_heads_ * d_head_, config.d_model, config.bias, fused_, options) {
   const int64_t gains = gain_size(scheme.gain, n_heads_, d_head_);
-  if (gains > 0) gain_ = torch::full({gains}, initial_gain(scheme, {config.d_head, config.n_heads, config.seq_len}), options);
+  if (gains > 0)
+    gain_ = torch::full({gains}, initial_gain(scheme, {config.d_head, config.n_heads, config.seq_len}), options);
   if (scheme.learn_p) {
     const double above = scheme.p - 1.0, raw = above + std::log(-std::expm1(-above));  // softplus(raw) = above
     raw_p_ = torch::full({scheme.p_sharing == PSharing::head ? n_heads_ : 1}, raw, options);
@@ -93,6 +94,11 @@ void Attention::visit(const std::string& name, const ParameterVisitor& visitor) 
   out_.visit(name + ".out", Role::residual_weight, visitor);
   if (gain_.defined() && learn_gain_) visitor(name + ".qk_gain", gain_, Role::qk_gain);
   if (raw_p_.defined()) visitor(name + ".qk_p", raw_p_, Role::qk_p);
+}
+
+void Attention::visit_linears(const LinearVisitor& visitor) const {
+  visitor(qkv_);
+  visitor(out_);
 }
 
 }  // namespace normlab

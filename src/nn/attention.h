@@ -26,6 +26,7 @@ class Attention {
   torch::Tensor operator()(const torch::Tensor& x_btc, const Pass& pass, const torch::Tensor& model_gain,
                            const RopeTable* rope, KvCache* cache = nullptr) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
+  void visit_linears(const LinearVisitor& visitor) const;
 
  private:
   AttentionForm form(const torch::Tensor& model_gain, const RopeTable* rope) const;

@@ -12,9 +12,11 @@ class Block {
   Block() = default;
   Block(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options);
 
-  torch::Tensor operator()(const torch::Tensor& x_btc, const Pass& pass, const torch::Tensor& model_gain,
-                           const RopeTable* rope, KvCache* cache = nullptr) const;
+  // Runs the stream [b, t, c] through the layer.
+  void operator()(Stream& stream, const Pass& pass, const torch::Tensor& model_gain, const RopeTable* rope,
+                  KvCache* cache = nullptr) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
+  void visit_linears(const LinearVisitor& visitor) const;
 
  private:
   int layer_ = 0;

@@ -13,9 +13,11 @@ class Mlp {
 
   torch::Tensor operator()(const torch::Tensor& x_btc) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
+  void visit_linears(const LinearVisitor& visitor) const;
 
  private:
   Activation activation_ = Activation::gelu;
+  bool fused_ = false;
   Linear in_;  // SwiGLU: rows up, then gate
   Linear out_;
 };

@@ -6,10 +6,6 @@
 namespace normlab {
 
 template <>
-std::vector<std::string> enum_names<Activation>() {
-  return {"gelu", "relu", "swiglu"};
-}
-template <>
 std::vector<std::string> enum_names<Positions>() {
   return {"learned", "sinusoidal", "rope"};
 }

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "norm/scheme.h"
+#include "ops/activation.h"
 #include "ops/rope.h"
 
 namespace normlab {
 
-enum class Activation { gelu, relu, swiglu };
 enum class Positions { learned, sinusoidal, rope };
 enum class InitRule { nanogpt, gpt2 };
 enum class Kernels { best, fused, composite };

@@ -1,22 +1,29 @@
-// The norm of the residual stream: LayerNorm (Ba et al. 2016) or RMSNorm (Zhang & Sennrich 2019), or none.
+// The residual stream and its norm: LayerNorm (Ba et al. 2016) or RMSNorm (Zhang & Sennrich 2019), or none.
 #pragma once
 
 #include "nn/parameter.h"
-#include "norm/scheme.h"
+#include "ops/add_norm.h"
 
 namespace normlab {
 
-struct StreamNorm {
-  SublayerNorm kind = SublayerNorm::none;
-  double eps = 1e-5;
-  torch::Tensor weight;  // [d_model]; undefined for none
-  torch::Tensor bias;    // [d_model] for LayerNorm with biases
+// The stream with the branch that is yet to be added to it: the add and the norm that follows are one pass.
+struct Stream {
+  torch::Tensor x;
+  torch::Tensor branch = {};  // undefined: nothing to add
+  Dropout dropout = {};       // of the branch
+};
 
+class StreamNorm {
+ public:
   StreamNorm() = default;
-  StreamNorm(const NormScheme& scheme, int64_t d_model, bool with_bias, torch::TensorOptions options);
+  StreamNorm(const NormScheme& scheme, int64_t d_model, bool with_bias, bool fused, torch::TensorOptions options);
 
-  torch::Tensor operator()(const torch::Tensor& x) const;
+  // Adds the branch to the stream and gives the norm of the sum.
+  torch::Tensor operator()(Stream& stream) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
+
+ private:
+  NormForm form_;
 };
 
 }  // namespace normlab

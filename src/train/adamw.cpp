@@ -1,51 +1,110 @@
 #include "train/adamw.h"
 
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/adamw.h"
+
 namespace normlab {
+namespace {
 
 using torch::Tensor;
 
+// torch's own clip_grad_norm_ divides by norm + 1e-6; so do we, to match it.
+double clip_factor(double norm, double clip) { return clip > 0.0 && norm > clip ? clip / (norm + 1e-6) : 1.0; }
+
+}  // namespace
+
 AdamW::AdamW(NamedTensors parameters, AdamWSettings settings) : settings_(settings) {
-  groups_[0].weight_decay = settings.weight_decay;
   for (auto& [name, parameter] : parameters) {
-    Group& group = groups_[parameter.dim() >= 2 ? 0 : 1];
-    group.names.push_back(name);
-    group.means.push_back(torch::zeros_like(parameter).detach());
-    group.squares.push_back(torch::zeros_like(parameter).detach());
-    group.steps.push_back(torch::zeros({}, parameter.options().dtype(torch::kFloat32)).detach());
-    group.parameters.push_back(parameter);
+    names_.push_back(name);
+    means_.push_back(torch::zeros_like(parameter).detach());
+    squares_.push_back(torch::zeros_like(parameter).detach());
+    steps_.push_back(torch::zeros({}, parameter.options().dtype(torch::kFloat32)).detach());
+    const auto size = static_cast<size_t>(parameter.numel());
+    for (size_t begin = 0; begin < size; begin += kNormBlock)
+      blocks_.push_back({parameters_.size(), begin, std::min(begin + kNormBlock, size)});
+    parameters_.push_back(parameter);
   }
 }
 
-void AdamW::step(double lr) {
-  torch::NoGradGuard no_grad;
-  for (Group& group : groups_) {
-    if (group.parameters.empty()) continue;
-    std::vector<Tensor> gradients;
-    for (const Tensor& parameter : group.parameters) gradients.push_back(parameter.grad());
-    torch::_foreach_add_(group.steps, 1.0);
-    at::_fused_adamw_(group.parameters, gradients, group.means, group.squares, /*max_exp_avg_sqs=*/{}, group.steps, lr,
-                      settings_.beta1, settings_.beta2, group.weight_decay, settings_.eps, /*amsgrad=*/false,
-                      /*maximize=*/false);
+double AdamW::step(const std::vector<Gradients>& parts, double lr, double clip) {
+  const torch::NoGradGuard no_grad;
+  return settings_.fused ? fused_step(parts, lr, clip) : composite_step(parts, lr, clip);
+}
+
+double AdamW::fused_step(const std::vector<Gradients>& parts, double lr, double clip) {
+  const auto for_blocks = [&](const auto& work) {
+    at::parallel_for(0, static_cast<int64_t>(blocks_.size()), /*grain_size=*/4, [&](int64_t begin, int64_t end) {
+      for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) work(i);
+    });
+  };
+  std::vector<double> squares(blocks_.size());
+  for_blocks([&](size_t i) {
+    const Block& block = blocks_[i];
+    float* sum = parts.front()[block.parameter].mutable_data_ptr<float>();
+    for (size_t part = 1; part < parts.size(); ++part)
+      add_to(sum, parts[part][block.parameter].const_data_ptr<float>(), {block.begin, block.end});
+    squares[i] = squared_norm(sum, {block.begin, block.end});
+  });
+  double total = 0.0;
+  for (double value : squares) total += value;
+  const double norm = std::sqrt(total);
+  if (!std::isfinite(norm)) return norm;
+
+  torch::_foreach_add_(steps_, 1.0);
+  for_blocks([&](size_t i) {
+    const Block& block = blocks_[i];
+    const size_t k = block.parameter;
+    const AdamWSpec spec{.lr = lr,
+                         .beta1 = settings_.beta1,
+                         .beta2 = settings_.beta2,
+                         .eps = settings_.eps,
+                         .weight_decay = decay(k),
+                         .step = static_cast<int64_t>(*steps_[k].const_data_ptr<float>()),
+                         .clip = clip_factor(norm, clip)};
+    adamw(spec,
+          {.param = parameters_[k].mutable_data_ptr<float>(),
+           .grad = parts.front()[k].const_data_ptr<float>(),
+           .m = means_[k].mutable_data_ptr<float>(),
+           .v = squares_[k].mutable_data_ptr<float>()},
+          {block.begin, block.end});
+  });
+  for (const Tensor& parameter : parameters_) parameter.unsafeGetTensorImpl()->bump_version();
+  return norm;
+}
+
+double AdamW::composite_step(const std::vector<Gradients>& parts, double lr, double clip) {
+  const Gradients& gradients = parts.front();
+  for (size_t part = 1; part < parts.size(); ++part) torch::_foreach_add_(gradients, parts[part]);
+  const double norm = torch::stack(torch::_foreach_norm(gradients)).norm().item<double>();
+  if (!std::isfinite(norm)) return norm;
+  if (clip > 0.0 && norm > clip) torch::_foreach_mul_(gradients, clip_factor(norm, clip));
+  torch::_foreach_add_(steps_, 1.0);
+  for (const bool matrices : {true, false}) {  // PyTorch's kernel takes one decay for all
+    std::vector<Tensor> p, g, m, v, s;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      if ((parameters_[i].dim() >= 2) != matrices) continue;
+      p.push_back(parameters_[i]), g.push_back(gradients[i]), s.push_back(steps_[i]);
+      m.push_back(means_[i]), v.push_back(squares_[i]);
+    }
+    if (p.empty()) continue;
+    at::_fused_adamw_(p, g, m, v, /*max_exp_avg_sqs=*/{}, s, lr, settings_.beta1, settings_.beta2,
+                      matrices ? settings_.weight_decay : 0.0, settings_.eps, /*amsgrad=*/false, /*maximize=*/false);
   }
+  return norm;
 }
 
 NamedTensors AdamW::state() const {
   NamedTensors list;
-  for (const Group& group : groups_)
-    for (size_t i = 0; i < group.names.size(); ++i) {
-      list.emplace_back("mean." + group.names[i], group.means[i]);
-      list.emplace_back("square." + group.names[i], group.squares[i]);
-      list.emplace_back("step." + group.names[i], group.steps[i]);
-    }
+  for (size_t i = 0; i < names_.size(); ++i) {
+    list.emplace_back("mean." + names_[i], means_[i]);
+    list.emplace_back("square." + names_[i], squares_[i]);
+    list.emplace_back("step." + names_[i], steps_[i]);
+  }
   return list;
-}
-
-double clip_gradients(const std::vector<Tensor>& gradients, double limit) {
-  torch::NoGradGuard no_grad;
-  const double norm = torch::stack(torch::_foreach_norm(gradients)).norm().item<double>();
-  // torch's own clip_grad_norm_ divides by norm + 1e-6; so do we, to match it bit for bit.
-  if (limit > 0.0 && norm > limit) torch::_foreach_mul_(gradients, limit / (norm + 1e-6));
-  return norm;
 }
 
 }  // namespace normlab

@@ -1,4 +1,4 @@
-// AdamW (Loshchilov & Hutter 2019) on libtorch's fused kernel; decays only tensors of two or more dimensions.
+// AdamW (Loshchilov & Hutter 2019) with clipping by the global norm; decays only tensors of two or more dimensions.
 #pragma once
 
 #include <string>
@@ -10,28 +10,34 @@ namespace normlab {
 
 struct AdamWSettings {
   double beta1 = 0.9, beta2 = 0.99, eps = 1e-8, weight_decay = 0.0;
+  bool fused = false;  // our kernel, or PyTorch's
 };
+
+// The gradients of all parameters, in their order.
+using Gradients = std::vector<torch::Tensor>;
 
 class AdamW {
  public:
   AdamW(NamedTensors parameters, AdamWSettings settings);
 
-  // One update of the parameters from their gradients.
-  void step(double lr);
+  // One update from the sum of the parts' gradients, scaled down to the norm `clip` (> 0) where theirs is larger.
+  // Gives the norm before that; where it is not finite, nothing is updated. The gradients are used up.
+  double step(const std::vector<Gradients>& parts, double lr, double clip);
   // Moments and step counts under the parameters' names, sharing storage with the optimiser.
   NamedTensors state() const;
 
  private:
-  struct Group {  // parameters with the same weight decay
-    double weight_decay = 0.0;
-    std::vector<std::string> names;
-    std::vector<torch::Tensor> parameters, means, squares, steps;
+  struct Block {  // a piece of one parameter that a thread works on
+    size_t parameter, begin, end;
   };
-  AdamWSettings settings_;
-  Group groups_[2];
-};
+  double fused_step(const std::vector<Gradients>& parts, double lr, double clip);
+  double composite_step(const std::vector<Gradients>& parts, double lr, double clip);
+  double decay(size_t parameter) const { return parameters_[parameter].dim() >= 2 ? settings_.weight_decay : 0.0; }
 
-// The global L2 norm of the gradients; when it exceeds `limit` (> 0) they are scaled down to it in place.
-double clip_gradients(const std::vector<torch::Tensor>& gradients, double limit);
+  AdamWSettings settings_;
+  std::vector<std::string> names_;
+  std::vector<torch::Tensor> parameters_, means_, squares_, steps_;
+  std::vector<Block> blocks_;
+};
 
 }  // namespace normlab

@@ -10,6 +10,10 @@ namespace {
 
 using torch::Tensor;
 
+// Of one pass through the layers. Fewer, and the weights come from memory too often; more, and what one layer writes
+// has left the caches before the next reads it.
+constexpr int64_t tokens_at_once = 1024;
+
 std::vector<Tensor> tensors_of(DecoderLm& model) {
   std::vector<Tensor> list;
   for (auto& [name, tensor] : model.parameters()) list.push_back(tensor);
@@ -23,27 +27,39 @@ std::vector<DecoderLm> replicate(DecoderLm model) {
   return replicas;
 }
 
+AdamWSettings matching(const DecoderLm& model, AdamWSettings settings) {
+  settings.fused = model.config().kernels == Kernels::fused;
+  return settings;
+}
+
 }  // namespace
 
-Stepper::Stepper(DecoderLm model, const AdamWSettings& settings)
-    : replicas_(replicate(std::move(model))), optimizer_(replicas_.front().parameters(), settings) {
+Stepper::Stepper(DecoderLm model, AdamWSettings settings)
+    : replicas_(replicate(std::move(model))),
+      optimizer_(replicas_.front().parameters(), matching(replicas_.front(), settings)) {
   for (DecoderLm& replica : replicas_) parameters_.push_back(tensors_of(replica));
 }
 
 double Stepper::backward(const Batch& batch, const Pass& pass, double weight) {
-  const int64_t rows = batch.inputs.size(0);
+  const int64_t rows = batch.inputs.size(0), t = batch.inputs.size(1);
   const auto parts = std::min<int64_t>(rows, static_cast<int64_t>(replicas_.size()));
+  const bool fused = model().config().kernels == Kernels::fused;
+  const int64_t at_once = fused ? std::max<int64_t>(1, tokens_at_once / t) : rows;
+  model().pack_weights();
   std::vector<double> losses(static_cast<size_t>(parts));
   const auto run_part = [&](int64_t part) {
     const torch::AutoGradMode with_gradients(true);  // the mode is a thread's own
-    const int64_t begin = rows * part / parts, end = rows * (part + 1) / parts;
-    Pass own = pass;
-    own.first_sequence += begin;
-    const Tensor loss = replicas_[static_cast<size_t>(part)].loss(batch.inputs.slice(0, begin, end),
-                                                                  batch.targets.slice(0, begin, end), own) *
-                        (weight * static_cast<double>(end - begin) / static_cast<double>(rows));
-    loss.backward();
-    losses[static_cast<size_t>(part)] = loss.item<double>();
+    const int64_t part_end = rows * (part + 1) / parts;
+    for (int64_t begin = rows * part / parts; begin < part_end; begin += at_once) {
+      const int64_t end = std::min(begin + at_once, part_end);
+      Pass own = pass;
+      own.first_sequence += begin;
+      const Tensor loss = replicas_[static_cast<size_t>(part)].loss(batch.inputs.slice(0, begin, end),
+                                                                    batch.targets.slice(0, begin, end), own) *
+                          (weight * static_cast<double>(end - begin) / static_cast<double>(rows));
+      loss.backward();
+      losses[static_cast<size_t>(part)] += loss.item<double>();
+    }
   };
   if (parts == 1)
     run_part(0);
@@ -56,20 +72,15 @@ double Stepper::backward(const Batch& batch, const Pass& pass, double weight) {
   return total;
 }
 
-// In the order of the replicas, so that the sum does not depend on which thread was first.
-std::vector<Tensor> Stepper::summed_gradients() {
-  std::vector<Tensor> sums;
-  for (const Tensor& parameter : parameters_.front()) sums.push_back(parameter.grad());
-  const torch::NoGradGuard no_grad;
-  for (size_t replica = 1; replica < replicas_.size(); ++replica) {
-    if (!parameters_[replica].front().grad().defined()) break;  // a batch smaller than the number of threads
-    std::vector<Tensor> more;
-    for (const Tensor& parameter : parameters_[replica]) more.push_back(parameter.grad());
-    at::parallel_for(0, static_cast<int64_t>(sums.size()), 1, [&](int64_t begin, int64_t end) {
-      for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) sums[i].add_(more[i]);
-    });
+// Of each replica that had a part of the batch, in their order: the sum must not depend on which thread was first.
+std::vector<Gradients> Stepper::gradients() const {
+  std::vector<Gradients> parts;
+  for (const auto& parameters : parameters_) {
+    if (!parameters.front().grad().defined()) break;  // a batch smaller than the number of threads
+    parts.emplace_back();
+    for (const Tensor& parameter : parameters) parts.back().push_back(parameter.grad());
   }
-  return sums;
+  return parts;
 }
 
 StepResult Stepper::step(const std::vector<Batch>& batches, Pass pass, double lr, double clip) {
@@ -80,9 +91,8 @@ StepResult Stepper::step(const std::vector<Batch>& batches, Pass pass, double lr
     result.loss += backward(batch, pass, 1.0 / static_cast<double>(batches.size()));
     ++pass.step;
   }
-  if (std::isfinite(result.loss)) result.grad_norm = clip_gradients(summed_gradients(), clip);
+  if (std::isfinite(result.loss)) result.grad_norm = optimizer_.step(gradients(), lr, clip);
   result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
-  if (result.finite) optimizer_.step(lr);
   return result;
 }
 

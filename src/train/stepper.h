@@ -20,9 +20,10 @@ struct Batch {
 
 class Stepper {
  public:
-  // With fused kernels the batch is split over the threads, each running whole layers on its own rows without a
-  // barrier; composite operators share the work of each operator instead.
-  Stepper(DecoderLm model, const AdamWSettings& settings);
+  // With fused kernels the batch is split over the threads, each running whole layers on its own sequences without a
+  // barrier, a few sequences at a time so that what one operator writes is still in the cache for the next; composite
+  // operators share the work of each operator instead. `settings.fused` follows the model.
+  Stepper(DecoderLm model, AdamWSettings settings);
 
   // `batches` are the passes of one step; their mean loss is minimised. `pass` belongs to the first of them.
   StepResult step(const std::vector<Batch>& batches, Pass pass, double lr, double clip);
@@ -33,7 +34,7 @@ class Stepper {
 
  private:
   double backward(const Batch& batch, const Pass& pass, double weight);
-  std::vector<torch::Tensor> summed_gradients();
+  std::vector<Gradients> gradients() const;
 
   std::vector<DecoderLm> replicas_;                     // the model, then aliases of it, one a thread
   std::vector<std::vector<torch::Tensor>> parameters_;  // of each replica, the same storage

@@ -10,11 +10,11 @@ namespace normlab::testing {
 namespace {
 
 struct Case {
-  ActivationKind kind = ActivationKind::gelu;
+  Activation kind = Activation::gelu;
   size_t rows = 5, hidden = 64;
   bool bias = true, scale = false;
   double size = 1.0;
-  size_t cols() const { return kind == ActivationKind::swiglu ? 2 * hidden : hidden; }
+  size_t cols() const { return kind == Activation::swiglu ? 2 * hidden : hidden; }
 };
 
 struct Inputs {
@@ -57,10 +57,10 @@ Results<T> reference(const Case& c, const Inputs& in) {
     for (size_t i = 0; i < c.hidden; ++i) {
       const T z = z_at(i), dy = T(in.dy[row * c.hidden + i]);
       T& y = out.y[row * c.hidden + i];
-      if (c.kind == ActivationKind::gelu) {
+      if (c.kind == Activation::gelu) {
         y = z * cdf(z);
         put(i, dy * (cdf(z) + z * std::exp(-z * z / T(2)) * T(0.3989422804014327)));
-      } else if (c.kind == ActivationKind::relu) {
+      } else if (c.kind == Activation::relu) {
         y = std::max(z, T(0));
         put(i, z > T(0) ? dy : T(0));
       } else {
@@ -122,10 +122,10 @@ void expect_case(const Case& c) {
   check(kTwin);
 }
 
-constexpr ActivationKind kKinds[] = {ActivationKind::gelu, ActivationKind::relu, ActivationKind::swiglu};
+constexpr Activation kKinds[] = {Activation::gelu, Activation::relu, Activation::swiglu};
 
 TEST(Activation, ReferenceGradientsAreDifferences) {
-  for (const auto kind : {ActivationKind::gelu, ActivationKind::swiglu}) {
+  for (const auto kind : {Activation::gelu, Activation::swiglu}) {
     const Case c{.kind = kind, .rows = 3, .hidden = 5, .scale = true};
     Inputs in(c);
     const auto loss = [&] { return dot(reference<double>(c, in).y, in.dy); };
@@ -158,7 +158,7 @@ TEST(Activation, GeluIsAccurateRelativeToEachValue) {
   std::vector<float> x, y(18001);
   for (int i = 0; i <= 18000; ++i) x.push_back(static_cast<float>(i - 9000) * 1e-3F);
   on_each_isa([&] {
-    activation_forward({.kind = ActivationKind::gelu, .cols = x.size()}, x.data(), y.data(), {0, 1});
+    activation_forward({.kind = Activation::gelu, .cols = x.size()}, x.data(), y.data(), {0, 1});
     double worst = 0.0, worst_tail = 0.0;
     for (size_t i = 0; i < x.size(); ++i) {
       const double z = x[i], truth = z * 0.5 * std::erfc(-z * std::sqrt(0.5));

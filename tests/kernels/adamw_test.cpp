@@ -80,21 +80,26 @@ TEST(AdamW, ZeroGradientsOfAFreshStateOnlyDecay) {
 
 TEST(SquaredNorm, IsTheSumInDouble) {
   for (const double size : {1e-25, 1.0, 1e25})
-    for (const size_t n : {size_t{0}, size_t{1}, size_t{31}, kNormBlock, 3 * kNormBlock + 77}) {
+    for (const size_t n : {size_t{0}, size_t{1}, size_t{31}, 3 * kNormBlock + 77}) {
       const auto x = random_values(5, n, size);
-      const size_t blocks = (n + kNormBlock - 1) / kNormBlock;
-      const auto check = [&](decltype(&squared_norm_blocks) kernel) {
-        std::vector<double> partial(blocks, 7.0);
-        const size_t cut = std::min(n, kNormBlock);
-        kernel(x.data(), {0, cut}, partial.data());
-        kernel(x.data(), {cut, n}, partial.data());
-        double sum = 0.0;
-        for (const double value : partial) sum += value;
-        EXPECT_NEAR(sum, dot(x, x), 1e-13 * dot(x, x)) << n;
+      const auto check = [&](decltype(&squared_norm) kernel) {
+        const size_t cut = n / 3;
+        EXPECT_NEAR(kernel(x.data(), {0, cut}) + kernel(x.data(), {cut, n}), dot(x, x), 1e-13 * dot(x, x)) << n;
       };
-      on_each_isa([&] { check(squared_norm_blocks); });
-      check(scalar::squared_norm_blocks);
+      on_each_isa([&] { check(squared_norm); });
+      check(scalar::squared_norm);
     }
+}
+
+TEST(AddTo, AddsTheRangeOnly) {
+  const auto x = random_values(6, 41), y = random_values(7, 41);
+  const auto check = [&](decltype(&add_to) kernel) {
+    auto sum = x;
+    kernel(sum.data(), y.data(), {3, 38});
+    for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(sum[i], i >= 3 && i < 38 ? x[i] + y[i] : x[i]) << i;
+  };
+  on_each_isa([&] { check(add_to); });
+  check(scalar::add_to);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct AttentionCase {
   ptrdiff_t kv_len = -1;  // -1: tk
   RowNorm norm = RowNorm::lp;
   float p = 2.0F;
+  float eps = 0.0F;  // 0: 1e-12 for lp, 1e-5 for the others
   RopeOrder rope = RopeOrder::none;
   RopePairing pairing = RopePairing::interleaved;
   bool affine = false;
@@ -38,6 +39,8 @@ inline std::vector<AttentionCase> attention_cases() {
   for (float p : {0.5F, 1.0F, 1.5F, 2.0F, 2.5F, 3.0F, 3.14159265F, 3.5F, 4.0F, 8.0F, inf})
     for (Values values : {Values::normal, Values::zero_rows, Values::single_entries, Values::tiny, Values::huge})
       cases.push_back({.name = "norm", .d = 64, .p = p, .values = values});
+  for (float p : {1.0F, 2.0F, 3.14159265F, inf})  // about half of the rows are shorter than eps
+    cases.push_back({.name = "clamped", .d = 16, .p = p, .eps = p == 1.0F ? 12.5F : p == 2.0F ? 4.0F : 2.2F});
   cases.push_back({.name = "large p", .p = 64.0F, .values = Values::mixed});
   for (RowNorm norm : {RowNorm::none, RowNorm::rms, RowNorm::layer})
     for (bool affine : {false, true})

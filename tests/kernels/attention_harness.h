@@ -71,7 +71,7 @@ inline AttentionInputs make_inputs(const AttentionCase& c) {
       in.sin.push_back(static_cast<float>(std::sin(angle)));
     }
   in.scale = c.norm == RowNorm::lp ? 1.0F : 1.0F / std::sqrt(static_cast<float>(c.d));
-  in.eps = c.norm == RowNorm::lp ? 1e-12F : 1e-5F;
+  in.eps = c.eps > 0.0F ? c.eps : c.norm == RowNorm::lp ? 1e-12F : 1e-5F;
   in.p = c.p;
   return in;
 }

@@ -114,36 +114,66 @@ TEST(Stepper, ANonFiniteLossChangesNothing) {
 }
 
 TEST(AdamW, FollowsItsEquations) {
-  const Tensor matrix = torch::tensor({{1.0F, -2.0F}}).requires_grad_(true),
-               vector = torch::tensor({3.0F}).requires_grad_(true);
-  AdamW optimizer({{"matrix", matrix}, {"vector", vector}}, settings);
-  double m = 0.0, v = 0.0, w = 1.0, u = 3.0, mu = 0.0, vu = 0.0;
-  for (int step = 1; step <= 3; ++step) {
-    const double g = 0.5 * step, gu = -0.25 * step, lr = 0.1;
-    matrix.mutable_grad() = torch::tensor({{static_cast<float>(g), 1.0F}});
-    vector.mutable_grad() = torch::tensor({static_cast<float>(gu)});
-    optimizer.step(lr);
-    const auto update = [&](double& x, double& mean, double& square, double gradient, double decay) {
-      x *= 1.0 - lr * decay;
-      mean = 0.9 * mean + 0.1 * gradient;
-      square = 0.99 * square + 0.01 * gradient * gradient;
-      x -= lr * (mean / (1 - std::pow(0.9, step))) / (std::sqrt(square / (1 - std::pow(0.99, step))) + 1e-8);
-    };
-    update(w, m, v, g, 0.1);
-    update(u, mu, vu, gu, 0.0);  // one dimension: no decay
-    EXPECT_NEAR(matrix[0][0].item<double>(), w, 1e-6);
-    EXPECT_NEAR(vector[0].item<double>(), u, 1e-6);
+  for (const bool fused : {false, true}) {
+    AdamWSettings how = settings;
+    how.fused = fused;
+    const Tensor matrix = torch::tensor({{1.0F, -2.0F}}).requires_grad_(true),
+                 vector = torch::tensor({3.0F}).requires_grad_(true);
+    AdamW optimizer({{"matrix", matrix}, {"vector", vector}}, how);
+    double m = 0.0, v = 0.0, w = 1.0, u = 3.0, mu = 0.0, vu = 0.0;
+    for (int step = 1; step <= 3; ++step) {
+      const double g = 0.5 * step, gu = -0.25 * step, lr = 0.1;
+      matrix.mutable_grad() = torch::tensor({{static_cast<float>(g), 1.0F}});
+      vector.mutable_grad() = torch::tensor({static_cast<float>(gu)});
+      optimizer.step({{matrix.grad(), vector.grad()}}, lr, /*clip=*/0.0);
+      const auto update = [&](double& x, double& mean, double& square, double gradient, double decay) {
+        x *= 1.0 - lr * decay;
+        mean = 0.9 * mean + 0.1 * gradient;
+        square = 0.99 * square + 0.01 * gradient * gradient;
+        x -= lr * (mean / (1 - std::pow(0.9, step))) / (std::sqrt(square / (1 - std::pow(0.99, step))) + 1e-8);
+      };
+      update(w, m, v, g, 0.1);
+      update(u, mu, vu, gu, 0.0);  // one dimension: no decay
+      EXPECT_NEAR(matrix[0][0].item<double>(), w, 1e-6);
+      EXPECT_NEAR(vector[0].item<double>(), u, 1e-6);
+    }
   }
 }
 
-TEST(ClipGradients, ScalesOnlyWhatIsTooLarge) {
-  const std::vector<Tensor> gradients = {torch::tensor({3.0F}), torch::tensor({4.0F})};
-  EXPECT_NEAR(clip_gradients(gradients, 10.0), 5.0, 1e-6);
-  EXPECT_FLOAT_EQ(gradients[1].item<float>(), 4.0F);
-  EXPECT_NEAR(clip_gradients(gradients, 0.0), 5.0, 1e-6);
-  EXPECT_FLOAT_EQ(gradients[1].item<float>(), 4.0F);
-  EXPECT_NEAR(clip_gradients(gradients, 1.0), 5.0, 1e-6);
-  EXPECT_NEAR(gradients[1].item<double>(), 0.8, 1e-6);
+// Steps of AdamW do not depend on the size of all gradients, but on how it changes from step to step.
+TEST(AdamW, ClipsByTheNormOfTheSum) {
+  for (const bool fused : {false, true}) {
+    AdamWSettings how = settings;
+    how.fused = fused;
+    const auto after_two = [&](double clip) {
+      const Tensor x = torch::tensor({1.0F, 1.0F}).requires_grad_(true);
+      AdamW optimizer({{"x", x}}, how);
+      const auto gradient = [](float a, float b) { return Gradients{torch::tensor({a, b})}; };
+      EXPECT_NEAR(optimizer.step({gradient(0.1F, 0.2F)}, 0.1, clip), std::sqrt(0.05), 1e-6);
+      EXPECT_NEAR(optimizer.step({gradient(1.0F, 3.0F), gradient(2.0F, 1.0F)}, 0.1, clip), 5.0, 1e-6);
+      return x.detach().clone();
+    };
+    const Tensor free = after_two(0.0), loose = after_two(10.0), tight = after_two(1.0);
+    EXPECT_TRUE(torch::equal(free, loose));
+    EXPECT_FALSE(torch::allclose(free, tight));
+    const Tensor x = torch::tensor({1.0F, 1.0F}).requires_grad_(true);
+    AdamW optimizer({{"x", x}}, how);
+    optimizer.step({{torch::tensor({0.1F, 0.2F})}}, 0.1, 0.0);
+    optimizer.step({{torch::tensor({0.6F, 0.8F})}}, 0.1, 0.0);
+    EXPECT_TRUE(torch::allclose(tight, x, 1e-5, 1e-6));
+  }
+}
+
+TEST(AdamW, ANonFiniteNormChangesNothing) {
+  for (const bool fused : {false, true}) {
+    AdamWSettings how = settings;
+    how.fused = fused;
+    const Tensor x = torch::tensor({1.0F, 1.0F}).requires_grad_(true);
+    AdamW optimizer({{"x", x}}, how);
+    EXPECT_FALSE(std::isfinite(optimizer.step({{torch::tensor({std::nanf(""), 1.0F})}}, 0.1, 1.0)));
+    EXPECT_TRUE(torch::equal(x, torch::tensor({1.0F, 1.0F})));
+    EXPECT_EQ(optimizer.state()[2].second.item<double>(), 0.0);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#include "ops/linear.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "fused_check.h"
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool fused) {
+  return fused ? fused_linear(x, weight, bias, std::make_shared<PackedWeight>()) : torch::linear(x, weight, bias);
+}
+
+TEST(FusedLinear, IsAsExactAsComposite) {
+  torch::manual_seed(5);
+  for (const auto& [cols, out] : {std::pair<int64_t, int64_t>{7, 33}, {64, 65}, {384, 129}, {130, 900}}) {
+    SCOPED_TRACE(std::to_string(cols) + " -> " + std::to_string(out));
+    const Tensor x = torch::randn({3, 41, cols}), weight = torch::randn({out, cols}), bias = torch::randn({out});
+    expect_as_exact(
+        [](const std::vector<Tensor>& in, bool fused) { return std::vector{linear(in[0], in[1], in[2], fused)}; },
+        {x, weight, bias});
+    expect_as_exact(
+        [](const std::vector<Tensor>& in, bool fused) { return std::vector{linear(in[0], in[1], {}, fused)}; },
+        {x, weight});
+  }
+}
+
+TEST(FusedLinear, AddsToTheGradientOfEarlierParts) {
+  const Tensor x = torch::randn({40, 9}), weight = torch::randn({5, 9}).requires_grad_(true);
+  const auto packed = std::make_shared<PackedWeight>();
+  packed->pack(weight);
+  fused_linear(x, weight, {}, packed).sum().backward();
+  const Tensor once = weight.grad().clone();
+  fused_linear(x, weight, {}, packed).sum().backward();
+  EXPECT_LT((weight.grad() - 2 * once).abs().max().item<double>(), 1e-5);
+}
+
+// A weight that has changed since it was packed is packed again, here or by the call.
+TEST(FusedLinear, NeverUsesAnOldWeight) {
+  const Tensor x = torch::randn({40, 9}), weight = torch::randn({5, 9});
+  const auto packed = std::make_shared<PackedWeight>();
+  packed->pack(weight);
+  EXPECT_TRUE(packed->holds(weight));
+  weight.mul_(2.0);
+  EXPECT_FALSE(packed->holds(weight));
+  const Tensor expected = torch::linear(x, weight);
+  EXPECT_TRUE(torch::allclose(fused_linear(x, weight, {}, packed), expected, 1e-5, 1e-5));
+  packed->pack(weight);
+  EXPECT_TRUE(torch::allclose(fused_linear(x, weight, {}, packed), expected, 1e-5, 1e-5));
+}
+
+TEST(FusedLinear, ThreadsChangeNoBit) {
+  const Tensor x = torch::randn({500, 70}), weight = torch::randn({90, 70}), bias = torch::randn({90});
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const Tensor one = linear(x, weight, bias, true);
+  at::set_num_threads(2);
+  EXPECT_TRUE(torch::equal(one, linear(x, weight, bias, true)));
+  at::set_num_threads(threads);
+}
+
+}  // namespace
+}  // namespace normlab
