@@ -1,0 +1,18 @@
+// Lines of a text file: UTF-8, plain or gzip, told apart by content.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace normlab {
+
+// The lines between line feeds, which alone separate them: other line breaks of Unicode are characters like any other,
+// so that files stay aligned. DataError for a file that is missing, empty, a damaged gzip, or, by line, not UTF-8.
+std::vector<std::string> read_lines(const std::filesystem::path& path);
+
+// What gzip packed, all members one after the other; `where` names it in the DataError about damage.
+std::string gunzip(std::string_view packed, const std::string& where);
+
+}  // namespace normlab
