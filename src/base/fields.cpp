@@ -28,21 +28,6 @@ bool inside(double value, Range range) {
   throw UsageError(field.key, str("got '", got, "', expected ", field.expected, "."));
 }
 
-std::string quote(const std::string& text) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\')
-      out += str('\\', c);
-    else if (byte < 0x20 || byte == 0x7f)
-      out += str("\\u00", digits[byte >> 4], digits[byte & 15]);
-    else
-      out += c;
-  }
-  return out + '"';
-}
-
 std::string value_text(const toml::node& node, const std::string& where) {
   if (auto text = node.value_exact<std::string>()) return *text;
   if (auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
@@ -57,6 +42,15 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
     const std::string full = prefix + std::string(key.str());
     if (const auto* inner = node.as_table()) {
       flatten(*inner, full + ".", name, settings);
+      continue;
+    }
+    if (node.is_array_of_tables()) {
+      size_t index = 0;
+      for (const auto& item : *node.as_array()) {
+        if (item.as_table()->empty())
+          throw UsageError(str(name, ":", item.source().begin.line), str("this [[", full, "]] is empty."));
+        flatten(*item.as_table(), str(full, ".", index++, "."), name, settings);
+      }
       continue;
     }
     Setting setting{.key = full, .values = {}, .where = str(name, ":", node.source().begin.line), .is_list = false};
@@ -158,6 +152,25 @@ const Field& FieldList::at(const std::string& key, const std::string& where) con
                               near ? str("Did you mean '", *near, "'?") : "`normlab config keys` lists them all."));
 }
 
+std::string toml_text(const std::string& text) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      out += str('\\', c);
+    else if (byte < 0x20 || byte == 0x7f)
+      out += str("\\u00", digits[byte >> 4], digits[byte & 15]);
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+std::string toml_value(const Field& field, const std::string& value) {
+  return field.is_text ? toml_text(value) : value;
+}
+
 std::string to_toml(const FieldList& list) {
   std::string out, section;
   for (const Field& field : list.fields()) {
@@ -166,8 +179,7 @@ std::string to_toml(const FieldList& list) {
       section = field.key.substr(0, dot);
       out += str(out.empty() ? "" : "\n", "[", section, "]\n");
     }
-    const std::string value = field.get();
-    out += str(field.key.substr(dot + 1), " = ", field.is_text ? quote(value) : value, "\n");
+    out += str(field.key.substr(dot + 1), " = ", toml_value(field, field.get()), "\n");
   }
   return out;
 }

@@ -64,6 +64,8 @@ class FieldList {
 
 // Every field as TOML, grouped by section, in the order of the list.
 std::string to_toml(const FieldList& list);
+std::string toml_value(const Field& field, const std::string& value);  // with quotes where TOML wants them
+std::string toml_text(const std::string& text);                        // quoted
 
 // One `key = value` of a TOML file or of --set; a list is for studies, which try each of its values.
 struct Setting {
@@ -72,6 +74,7 @@ struct Setting {
   std::string where;  // "recipes/x.toml:12" or "--set"
   bool is_list = false;
 };
+// Keys of the i-th [[variant]] are "variant.i.norm.p".
 std::vector<Setting> read_toml(const std::string& path);
 std::vector<Setting> parse_toml(const std::string& text, const std::string& name);
 Setting parse_setting(const std::string& assignment);  // "model.d_model=128"

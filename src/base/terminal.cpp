@@ -13,7 +13,8 @@
 namespace normlab {
 namespace {
 
-constexpr std::string_view to_line_start = "\r", erase_rest = "\x1b[K", reset_colour = "\x1b[0m";
+constexpr std::string_view to_line_start = "\r", erase_rest = "\x1b[K", erase_below = "\x1b[J",
+                           reset_colour = "\x1b[0m";
 constexpr auto redraw_interval = std::chrono::milliseconds(100);
 constexpr auto plain_interval = std::chrono::seconds(5);
 
@@ -62,6 +63,11 @@ int terminal_width(int descriptor) {
   return columns && *columns > 0 && *columns < 10000 ? static_cast<int>(*columns) : 80;
 }
 
+int terminal_height(int descriptor) {
+  winsize size{};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+}
+
 bool use_colour(int descriptor) {
   return can_redraw(descriptor) && environment("NO_COLOR").empty() && environment("CLICOLOR") != "0";
 }
@@ -83,7 +89,10 @@ void log_line(std::string_view line) {
   const std::lock_guard guard(screen);
   const bool above = shown_line && shown_line->redraws_ && shown_line->shown_at_;
   if (above) {
-    print(shown_line->descriptor_, str(to_line_start, erase_rest, line, "\n", shown_line->drawing()));
+    const std::string up = shown_line->to_first_row();
+    const std::string_view erase = shown_line->rows_ > 1 ? erase_below : erase_rest;
+    shown_line->rows_ = 1;
+    print(shown_line->descriptor_, str(up, erase, line, "\n", shown_line->drawing()));
   } else {
     print(STDERR_FILENO, str(line, "\n"));
   }
@@ -91,10 +100,20 @@ void log_line(std::string_view line) {
 
 ProgressLine::ProgressLine(int descriptor) : descriptor_(descriptor), redraws_(can_redraw(descriptor)) {}
 
-std::string ProgressLine::drawing() const {
+std::string ProgressLine::to_first_row() const {
+  return rows_ > 1 ? str(to_line_start, "\x1b[", rows_ - 1, "A") : std::string(to_line_start);
+}
+
+std::string ProgressLine::drawing() {
   if (!redraws_) return text_ + "\n";
-  // The last column stays free: writing to it makes some terminals wrap.
-  return str(to_line_start, clip_to_width(text_, terminal_width(descriptor_) - 1), erase_rest);
+  const std::vector<std::string> rows = split(text_, '\n');
+  std::string out = to_first_row();
+  for (size_t i = 0; i < rows.size(); ++i)
+    // The last column stays free: writing to it makes some terminals wrap.
+    out += str(i > 0 ? "\n" : "", clip_to_width(rows[i], terminal_width(descriptor_) - 1), erase_rest);
+  if (rows_ > rows.size()) out += erase_below;
+  rows_ = rows.size();
+  return out;
 }
 
 void ProgressLine::update(std::string_view text, Clock::time_point now) {
@@ -113,6 +132,7 @@ void ProgressLine::finish() {
   const std::lock_guard guard(screen);
   print(descriptor_, str(pending_ ? drawing() : "", redraws_ && shown_at_ ? "\n" : ""));
   pending_ = false;
+  rows_ = 0;
   shown_at_.reset();
   if (shown_line == this) shown_line = nullptr;
 }

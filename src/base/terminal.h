@@ -12,6 +12,7 @@ namespace normlab {
 
 bool is_terminal(int descriptor);
 int terminal_width(int descriptor = STDERR_FILENO);
+int terminal_height(int descriptor = STDERR_FILENO);
 bool use_colour(int descriptor);  // a terminal, and neither NO_COLOR nor CLICOLOR=0
 
 // The text cut to so many columns, of UTF-8 characters one column wide; colour sequences take none.
@@ -20,8 +21,8 @@ std::string clip_to_width(std::string_view text, int columns);
 // Prints a line on standard error, above the progress line when one is shown.
 void log_line(std::string_view line);
 
-// One line on a terminal, redrawn at most ten times a second; elsewhere a plain line every few seconds. The first and
-// the last text always appear. One progress line at a time.
+// One line or a few on a terminal, redrawn at most ten times a second; elsewhere plain lines every few seconds. The
+// first and the last text always appear. One progress line at a time.
 class ProgressLine {
  public:
   using Clock = std::chrono::steady_clock;
@@ -33,15 +34,18 @@ class ProgressLine {
 
   void update(std::string_view text, Clock::time_point now = Clock::now());
   void finish();  // leaves the last text on the screen
+  bool redraws() const { return redraws_; }
 
  private:
   friend void log_line(std::string_view line);
-  std::string drawing() const;
+  std::string drawing();
+  std::string to_first_row() const;
 
   int descriptor_;
   bool redraws_;
   bool pending_ = false;  // the last text was not shown yet
   std::string text_;
+  size_t rows_ = 0;  // on the screen
   std::optional<Clock::time_point> shown_at_;
 };
 

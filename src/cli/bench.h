@@ -73,9 +73,6 @@ std::vector<int64_t> random_tokens(int64_t count, uint64_t stream);
 Config bench_config(const std::string& config, const std::string& scheme, const std::string& path);
 std::string scheme_label(const std::string& scheme, const NormScheme& norm);
 
-// Entries of the matrices that every token is multiplied with: 12 n_layers d_model^2 + V d_model in a plain model.
-double matrix_entries(const ModelConfig& model);
-
 void add_bench_step(CLI::App& verb, Exit& exit);
 void add_bench_attention(CLI::App& verb, Exit& exit);
 void add_bench_decode(CLI::App& verb, Exit& exit);

@@ -28,7 +28,7 @@ struct AttentionOptions {
 };
 
 // Forward and twice backward, two products each, of which only the visible half counts: the second term of
-// flops_of_step() in bench_step.cpp.
+// train/flops.cpp.
 double flops_of_attention(int64_t length) {
   return 6.0 * batch * n_heads * d_head * static_cast<double>(length) * static_cast<double>(length);
 }

@@ -81,11 +81,4 @@ std::string scheme_label(const std::string& scheme, const NormScheme& norm) {
   return norm.p == find_scheme(norm.name).p ? norm.name : str(norm.name, ":", norm.p);
 }
 
-double matrix_entries(const ModelConfig& model) {
-  const double d = model.d_model, channels = model.d_head;
-  const double qkv = d * channels * (model.n_heads + 2 * model.n_kv_heads), out = d * channels * model.n_heads;
-  const double mlp = d * model.d_ff * (model.activation == Activation::swiglu ? 3 : 2);
-  return model.n_layers * (qkv + out + mlp) + bench_vocab_size * d;
-}
-
 }  // namespace normlab

@@ -5,6 +5,7 @@
 #include "base/signals.h"
 #include "cli/bench.h"
 #include "infer/sample.h"
+#include "train/flops.h"
 
 namespace normlab {
 namespace {
@@ -15,7 +16,8 @@ constexpr int prompt_tokens = 16, new_tokens = 200;
 // the last is read again.
 double flops_of_text(const ModelConfig& model) {
   const double read = prompt_tokens + new_tokens - 1, visible = read * (read + 1.0) / 2.0;
-  return 2.0 * matrix_entries(model) * read + 4.0 * model.n_layers * model.n_heads * model.d_head * visible;
+  return 2.0 * matrix_entries(model, bench_vocab_size) * read +
+         4.0 * model.n_layers * model.n_heads * model.d_head * visible;
 }
 
 Contender contender(const std::string& config, const std::string& scheme, const std::string& path) {

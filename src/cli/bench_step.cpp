@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/bench.h"
 #include "cli/bench_peer.h"
+#include "train/flops.h"
 #include "train/stepper.h"
 
 namespace normlab {
@@ -20,17 +21,6 @@ struct StepOptions {
   bool memory = false;
   bool print_memory = false;  // what --memory starts this program with
 };
-
-// Forward, backward, clip and update of one step:
-//   6 * (12 n_layers d_model^2 + V d_model) * B T  +  3 * n_layers * 2 T d_model * B T
-// The first term is two operations for each weight and token, forward and twice backward; the second is causal
-// attention, of which only the visible half counts.
-double flops_of_step(const Config& config) {
-  const ModelConfig& model = config.model;
-  const double tokens = double{1} * config.train.batch_size * config.train.accumulate * model.seq_len;
-  const double width = double{1} * model.n_heads * model.d_head;
-  return (6.0 * matrix_entries(model) + 3.0 * model.n_layers * 2.0 * model.seq_len * width) * tokens;
-}
 
 // Training on one batch of random tokens.
 class StepRunner {
@@ -95,7 +85,10 @@ Contender our_contender(const StepOptions& options, const std::string& config, c
   const Config model = bench_config(config, scheme, path);
   auto runner = std::make_shared<StepRunner>(model);
   Contender one;
-  one.row = {.config = config, .scheme = scheme_label(scheme, model.norm), .path = path, .flops = flops_of_step(model)};
+  one.row = {.config = config,
+             .scheme = scheme_label(scheme, model.norm),
+             .path = path,
+             .flops = flops_of_step(model, bench_vocab_size)};
   one.run = [runner] { return timed([&] { runner->step(); }); };
   if (options.memory) one.finish = [=](BenchRow& row) { row.peak_bytes = memory_of_own_process(config, scheme, path); };
   return one;
@@ -108,7 +101,10 @@ Contender torch_contender(const StepOptions& options, const std::string& config,
   const Config model = bench_config(config, scheme, "composite");
   auto peer = std::make_shared<Peer>(options.peer, model, path == "torch-compile");
   Contender one;
-  one.row = {.config = config, .scheme = scheme_label(scheme, model.norm), .path = path, .flops = flops_of_step(model)};
+  one.row = {.config = config,
+             .scheme = scheme_label(scheme, model.norm),
+             .path = path,
+             .flops = flops_of_step(model, bench_vocab_size)};
   one.run = [peer] { return peer->step(); };
   if (options.memory) one.finish = [peer](BenchRow& row) { row.peak_bytes = peer->peak_bytes(); };
   return one;
@@ -172,7 +168,7 @@ void add_bench_step(CLI::App& bench, Exit& exit) {
       "Examples:\n"
       "  normlab bench step --config L --scheme none qknorm lp:1 lp:inf --path fused\n"
       "  normlab bench step --config S --peer python3 --json\n"
-      "  normlab bench step --config recipes/demo.toml --memory");
+      "  normlab bench step --config recipes/shakespeare-cpu.toml --memory");
   verb->callback([options, &exit] { exit = bench_step(*options); });
 }
 

@@ -7,15 +7,20 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/verbs.h"
+#include "train/trainer.h"
 
 namespace normlab {
 
 void ConfigOptions::add_to(CLI::App& verb) {
+  add_files_to(verb);
+  verb.add_option("--threads", threads, "threads, 0 for all cores (train.threads)")->type_name("N");
+}
+
+void ConfigOptions::add_files_to(CLI::App& verb) {
   verb.add_option("-c,--config", files, "TOML file; later files override earlier ones")->type_name("FILE");
   verb.add_option("--set", sets, "one or more key=value, such as norm.p=3 (`normlab config keys`)")
       ->type_name("KEY=VALUE");
   verb.add_option("--data", data, "data set name or UTF-8 text file (data.source)")->type_name("NAME|FILE");
-  verb.add_option("--threads", threads, "threads, 0 for all cores (train.threads)")->type_name("N");
 }
 
 std::vector<Setting> ConfigOptions::settings() const {
@@ -33,6 +38,12 @@ void use_threads(int threads) {
   at::set_num_threads(threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
 }
 
+std::string progress_text(const Progress& p) {
+  return str("step ", p.step, "/", p.max_steps, "  loss ", significant(p.loss, 4),
+             p.val_loss ? str("  val ", significant(*p.val_loss, 4)) : "", "  ", si(p.tokens_per_second),
+             " tokens/s  left ", clock_time(p.seconds_left));
+}
+
 std::vector<std::string> command_line() {
   std::vector<std::string> words = split(read_file("/proc/self/cmdline"), '\0');
   if (!words.empty() && words.back().empty()) words.pop_back();
@@ -45,6 +56,8 @@ void print_line(const std::string& line) {
   std::fflush(stdout);
 }
 
-void print_json(const nlohmann::ordered_json& value) { print_line(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)); }
+void print_json(const nlohmann::ordered_json& value) {
+  print_line(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
 
 }  // namespace normlab

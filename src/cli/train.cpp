@@ -1,18 +1,12 @@
 // normlab train: one run, from a configuration to a folder.
-#include <ATen/Parallel.h>
-
 #include <ctime>
 #include <filesystem>
 #include <memory>
 
-#include "base/file.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/verbs.h"
-#include "data/dataset.h"
-#include "kernels/isa.h"
-#include "record/manifest.h"
-#include "train/trainer.h"
+#include "train/session.h"
 
 namespace normlab {
 namespace {
@@ -32,25 +26,12 @@ std::string default_folder(const Config& config) {
   return str("runs/", stamp, "-", config.norm.name);
 }
 
-std::string progress_text(const Progress& p) {
-  return str("step ", p.step, "/", p.max_steps, "  loss ", significant(p.loss, 4),
-             p.val_loss ? str("  val ", significant(*p.val_loss, 4)) : "", "  ", si(p.tokens_per_second),
-             " tokens/s  left ", clock_time(p.seconds_left));
-}
-
 // The configuration asked for; a run that goes on without --config keeps its own.
 LoadedConfig wanted_config(const TrainOptions& options, bool going_on) {
   std::vector<Setting> settings;
   if (going_on && options.config.files.empty()) settings = read_toml(RunDir::open(options.out).config().string());
   for (Setting& setting : options.config.settings()) settings.push_back(std::move(setting));
   return resolve_config(settings);
-}
-
-void require_same_vocabulary(const RunDir& run, const Corpus& corpus) {
-  const auto latest = run.latest();
-  if (latest && load_tokenizer(latest->path) != corpus.tokenizer)
-    throw DataError("--resume", str("the text's vocabulary is not that of ", latest->path.string(),
-                                    ". Go on with the text the run was started with."));
 }
 
 nlohmann::ordered_json summary(const Trainer& trainer, const std::string& folder, Outcome outcome) {
@@ -60,7 +41,8 @@ nlohmann::ordered_json summary(const Trainer& trainer, const std::string& folder
                                 {"outcome", names[static_cast<int>(outcome)]},
                                 {"step", state.step},
                                 {"parameters", trainer.parameter_count()},
-                                {"train_seconds", state.train_seconds}};
+                                {"train_seconds", state.train_seconds},
+                                {"train_cpu_seconds", state.train_cpu_seconds}};
   if (state.last_eval >= 0) out["val_loss"] = state.val_loss;
   if (state.best_step >= 0) out["best_loss"] = state.best_loss, out["best_step"] = state.best_step;
   return out;
@@ -94,21 +76,8 @@ Exit train(TrainOptions options) {
   if (options.out.empty()) options.out = default_folder(config);
   use_threads(config.train.threads);
 
-  Corpus corpus = load_corpus(find_dataset(config.data.source),
-                              enum_names<TokenUnit>()[static_cast<size_t>(config.data.tokenizer)]);
-  require_windows(make_split(static_cast<int64_t>(corpus.tokens.size()), config.data.folds, config.data.fold),
-                  config.model.seq_len);
-  RunDir run = going_on ? RunDir::open_locked(options.out) : RunDir::create(options.out);
-  if (going_on) {
-    require_same_run(resolve_config(read_toml(run.config().string())).config, config);
-    require_same_vocabulary(run, corpus);
-  }
-  write_file_atomically(run.config(), to_toml(config));
-  const std::string kernels = enum_names<Kernels>()[static_cast<size_t>(config.model.kernels)];
-  add_session(run.manifest(),
-              {.command = command_line(), .kernels = str(kernels, " ", isa_name()), .threads = at::get_num_threads()});
-
-  Trainer trainer(config, std::move(corpus), std::move(run));
+  Trainer trainer =
+      open_session({.config = config, .folder = options.out, .going_on = going_on, .command = command_line()});
   for (const std::string& note : loaded.notes) log_line(note);
   if (const std::string reason = why_not_fused(config.model, config.norm); !reason.empty())
     log_line(str("composite kernels: the fused ones do not serve this model, ", reason));

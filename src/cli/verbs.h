@@ -11,13 +11,20 @@
 
 namespace normlab {
 
+struct Progress;
+
 void add_train(CLI::App& app, Exit& exit);
+void add_compare(CLI::App& app, Exit& exit);
+void add_trial(CLI::App& app, Exit& exit);
+void add_report(CLI::App& app, Exit& exit);
 void add_eval(CLI::App& app, Exit& exit);
 void add_generate(CLI::App& app, Exit& exit);
 void add_schemes(CLI::App& app, Exit& exit);
 void add_config(CLI::App& app, Exit& exit);
 void add_verify(CLI::App& app, Exit& exit);
 void add_import(CLI::App& app, Exit& exit);
+void add_score(CLI::App& app, Exit& exit);
+void add_bpe(CLI::App& app, Exit& exit);
 void add_bench(CLI::App& app, Exit& exit);
 void add_doctor(CLI::App& app, Exit& exit);
 
@@ -26,7 +33,8 @@ struct ConfigOptions {
   std::vector<std::string> files, sets;
   std::string data, threads;
 
-  void add_to(CLI::App& verb);
+  void add_to(CLI::App& verb);            // with --threads
+  void add_files_to(CLI::App& verb);      // without
   std::vector<Setting> settings() const;  // files, then --data and --threads, then --set
 };
 
@@ -34,6 +42,8 @@ struct ConfigOptions {
 void use_threads(int threads);
 
 std::vector<std::string> command_line();  // of this process
+
+std::string progress_text(const Progress& progress);  // of a run, one line
 
 void print_line(const std::string& line);              // standard output
 void print_json(const nlohmann::ordered_json& value);  // standard output; numbers that are not finite become null

@@ -26,6 +26,7 @@ json to_json(const TrainState& s) {
               {"best_step", s.best_step},
               {"evals_since_best", s.evals_since_best},
               {"train_seconds", s.train_seconds},
+              {"train_cpu_seconds", s.train_cpu_seconds},
               {"data_sha256", s.data_sha256}};
   if (s.last_eval >= 0) out["val_loss"] = s.val_loss;
   if (s.best_step >= 0) out["best_loss"] = s.best_loss;
@@ -50,6 +51,7 @@ TrainState read_state(const fs::path& path) {
             .best_step = in.at("best_step"),
             .evals_since_best = in.at("evals_since_best"),
             .train_seconds = in.at("train_seconds"),
+            .train_cpu_seconds = in.value("train_cpu_seconds", 0.0),
             .data_sha256 = in.at("data_sha256")};
   } catch (const json::exception& error) {
     throw DataError(path.string(), str("does not hold the state of a run (", error.what(), ")."));

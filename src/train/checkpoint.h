@@ -19,7 +19,7 @@ struct TrainState {
   double best_loss = 0.0;  // least validation loss so far, at best_step
   int64_t best_step = -1;
   int evals_since_best = 0;
-  double train_seconds = 0.0;
+  double train_seconds = 0.0, train_cpu_seconds = 0.0;
   std::string data_sha256;  // of the text
 };
 

@@ -113,17 +113,23 @@ LoadedConfig resolve_config(const std::vector<Setting>& settings) {
   return loaded;
 }
 
-void require_same_run(const Config& of_run, const Config& wanted) {
-  Config a = of_run, b = wanted;
-  const FieldList run_list = fields(a), wanted_list = fields(b);
-  std::vector<std::string> differences;
-  for (size_t i = 0; i < run_list.fields().size(); ++i) {
-    const Field &run = run_list.fields()[i], &want = wanted_list.fields()[i];
-    if (run.get() != want.get() && !free_keys.contains(run.key))
-      differences.push_back(str(run.key, " is ", run.get(), " there and ", want.get(), " here"));
+std::vector<ConfigDifference> differences(const Config& a, const Config& b) {
+  Config left = a, right = b;
+  const FieldList left_list = fields(left), right_list = fields(right);
+  std::vector<ConfigDifference> found;
+  for (size_t i = 0; i < left_list.fields().size(); ++i) {
+    const Field &one = left_list.fields()[i], &other = right_list.fields()[i];
+    if (one.get() != other.get()) found.push_back({one.key, one.get(), other.get()});
   }
-  if (!differences.empty())
-    throw UsageError("--resume", str("the run was started with another configuration: ", join(differences, "; "),
+  return found;
+}
+
+void require_same_run(const Config& of_run, const Config& wanted) {
+  std::vector<std::string> said;
+  for (const ConfigDifference& each : differences(of_run, wanted))
+    if (!free_keys.contains(each.key)) said.push_back(str(each.key, " is ", each.a, " there and ", each.b, " here"));
+  if (!said.empty())
+    throw UsageError("--resume", str("the run was started with another configuration: ", join(said, "; "),
                                      ". Leave out --config and --set to go on as it was, or choose another --out."));
 }
 

@@ -66,6 +66,12 @@ struct LoadedConfig {
 // recommends where nothing was said; derived values are filled in and everything is checked.
 LoadedConfig resolve_config(const std::vector<Setting>& settings);
 
+// Keys in which two configurations differ, with their values.
+struct ConfigDifference {
+  std::string key, a, b;
+};
+std::vector<ConfigDifference> differences(const Config& a, const Config& b);
+
 // Refuses to go on with a run under another configuration, except for keys that do not change what is computed.
 void require_same_run(const Config& of_run, const Config& wanted);
 

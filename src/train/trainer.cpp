@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
@@ -23,6 +24,13 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+// Of all threads of this process: unlike the time on the wall, it does not grow with what else the machine does.
+double cpu_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 AdamWSettings adamw_settings(const OptimConfig& optim) {
   return {.beta1 = optim.beta1, .beta2 = optim.beta2, .eps = optim.eps, .weight_decay = optim.weight_decay};
 }
@@ -40,7 +48,8 @@ Trainer::Trainer(const Config& config, Corpus corpus, RunDir run)
   const auto latest = run_.latest();
   if (latest) state_ = load_checkpoint(latest->path, stepper_.model(), stepper_.optimizer());
   if (latest && state_.data_sha256 != corpus_.sha256)
-    throw DataError("--resume", "the text has changed since the run was started. Go on with the text it was started with.");
+    throw DataError("--resume",
+                    "the text has changed since the run was started. Go on with the text it was started with.");
   state_.data_sha256 = corpus_.sha256;
   // What was written after the checkpoint will be written again, the same but for times: also the evaluation at its
   // step, unless the checkpoint knows of it.
@@ -73,6 +82,7 @@ Batch Trainer::batch(int64_t index) const {
 // One step: batches, forward, backward, clip, update, record. A loss that is not finite changes nothing.
 StepResult Trainer::train_step() {
   const auto start = Clock::now();
+  const double cpu_start = cpu_seconds();
   const int64_t first_pass = state_.step * config_.train.accumulate;
   std::vector<Batch> batches;
   for (int pass = 0; pass < config_.train.accumulate; ++pass) batches.push_back(batch(first_pass + pass));
@@ -84,6 +94,7 @@ StepResult Trainer::train_step() {
   ++state_.step;
   const double seconds = seconds_since(start);
   state_.train_seconds += seconds;
+  state_.train_cpu_seconds += cpu_seconds() - cpu_start;
   if (due(config_.train.log_every)) record_step(result, lr, seconds);
   return result;
 }
@@ -96,6 +107,7 @@ void Trainer::record_step(const StepResult& result, double lr, double seconds) {
                                  {"lr", lr},
                                  {"tokens", tokens * static_cast<double>(state_.step)},
                                  {"train_seconds", state_.train_seconds},
+                                 {"train_cpu_seconds", state_.train_cpu_seconds},
                                  {"tokens_per_second", tokens / seconds}});
   events_->scalar("train/loss", state_.step, result.loss, wall_time());
   events_->scalar("train/grad_norm", state_.step, result.grad_norm, wall_time());
@@ -119,7 +131,8 @@ bool Trainer::evaluate_now() {
   metrics_->append(state_.step, {{"val_loss", *loss},
                                  {"val_bits_per_character", bits / corpus_.characters_per_token},
                                  {"val_bits_per_byte", bits / corpus_.bytes_per_token},
-                                 {"train_seconds", state_.train_seconds}});
+                                 {"train_seconds", state_.train_seconds},
+                                 {"train_cpu_seconds", state_.train_cpu_seconds}});
   events_->scalar("val/loss", state_.step, *loss, wall_time());
   events_->flush();
   return true;

@@ -79,6 +79,15 @@ TEST(Fields, ListsAreForStudies) {
               ThrowsMessage<UsageError>(HasSubstr("study")));
 }
 
+TEST(Fields, ArraysOfTablesAreNumbered) {
+  const auto settings = parse_toml("[[variant]]\nlabel = \"a\"\n[[variant]]\nnorm.p = 3\n", "x.toml");
+  ASSERT_EQ(settings.size(), 2u);
+  EXPECT_EQ(settings[0].key, "variant.0.label");
+  EXPECT_EQ(settings[1].key, "variant.1.norm.p");
+  EXPECT_EQ(settings[1].where, "x.toml:4");
+  EXPECT_THAT([] { parse_toml("[[variant]]\n", "x.toml"); }, ThrowsMessage<UsageError>(HasSubstr("x.toml:1")));
+}
+
 TEST(Fields, TomlErrorsNameTheLine) {
   EXPECT_THAT([] { parse_toml("[part]\nwhole = = 3\n", "x.toml"); }, ThrowsMessage<UsageError>(HasSubstr("x.toml:2")));
   EXPECT_THROW(parse_toml("[part]\nwhole = 1979-05-27\n", "x.toml"), UsageError);

@@ -130,6 +130,25 @@ TEST_F(Terminal, LogLinesAppearAboveTheProgress) {
   EXPECT_EQ(terminal.text(), "\rstep 1\x1b[K\r\x1b[Ksaved\r\n\rstep 1\x1b[K\r\n");
 }
 
+TEST_F(Terminal, SeveralRowsAreRedrawnInPlace) {
+  const Channel terminal = Channel::terminal(80);
+  ProgressLine line(terminal.in);
+  EXPECT_TRUE(line.redraws());
+  line.update("one\ntwo\nthree", start);
+  EXPECT_EQ(terminal.text(), "\rone\x1b[K\r\ntwo\x1b[K\r\nthree\x1b[K");
+  log_line("saved");
+  EXPECT_EQ(terminal.text(), "\r\x1b[2A\x1b[Jsaved\r\n\rone\x1b[K\r\ntwo\x1b[K\r\nthree\x1b[K");
+  line.update("last", start + milliseconds(200));
+  EXPECT_EQ(terminal.text(), "\r\x1b[2Alast\x1b[K\x1b[J");
+  line.finish();
+  EXPECT_EQ(terminal.text(), "\r\n");
+}
+
+TEST_F(Terminal, Height) {
+  EXPECT_EQ(terminal_height(Channel::terminal(47).in), 24);
+  EXPECT_EQ(terminal_height(Channel::pipe().in), 24);
+}
+
 TEST_F(Terminal, LogLinesWithoutProgressGoToStandardError) {
   testing::internal::CaptureStderr();
   log_line("plain");

@@ -1,0 +1,264 @@
+// normlab compare: a study, from its file to finished trials.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <thread>
+
+#include "base/signals.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "cli/verbs.h"
+#include "kernels/isa.h"
+#include "record/manifest.h"
+#include "study/probe.h"
+#include "study/progress.h"
+#include "study/runner.h"
+#include "study/study_folder.h"
+#include "train/flops.h"
+#include "train/session.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct CompareOptions {
+  ConfigOptions config;
+  std::string out;
+  int jobs = 0, nice = 10;
+  bool dry_run = false, prepare = false, json = false, quiet = false;
+};
+
+// What the user asks for; without --config it is what the folder holds.
+StudySpec wanted_study(const CompareOptions& options) {
+  std::vector<Setting> settings;
+  const bool going_on = options.config.files.empty() && is_study(options.out);
+  if (going_on) settings = read_toml((fs::path(options.out) / "study.toml").string());
+  for (Setting& setting : options.config.settings()) settings.push_back(std::move(setting));
+  for (Setting& setting : settings)  // `normlab trial` may be called from elsewhere
+    if (setting.key == "data.source" && !setting.is_list && fs::is_regular_file(setting.values.front()))
+      setting.values = {fs::absolute(setting.values.front()).lexically_normal().string()};
+  StudySpec spec = read_study(settings);
+  spec.version = NORMLAB_VERSION;
+  return spec;
+}
+
+// Floating-point operations of each trial; DataError when a window does not fit into a fold.
+std::vector<double> flops_of(const Plan& plan, const Corpus& corpus) {
+  std::vector<double> flops;
+  for (const Trial& trial : plan.trials) {
+    const auto n_tokens = static_cast<int64_t>(corpus.tokens.size());
+    const int folds = trial.config.data.folds;
+    require_windows(make_split(n_tokens, folds, trial.fold), trial.config.model.seq_len);
+    // Folds may differ by a token; that must not put one before the other.
+    flops.push_back(flops_of_run(trial.config, corpus.tokenizer.vocab_size(), n_tokens / folds));
+  }
+  return flops;
+}
+
+int default_jobs(const Plan& plan) {
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int threads = plan.trials.front().config.train.threads;
+  return threads > 0 ? std::max(1, cores / threads) : 1;
+}
+
+// What is left to do, the longest trials first so that none is left running alone at the end.
+std::vector<const Trial*> queue_of(const Plan& plan, const StudyProgress& progress, const std::vector<double>& flops) {
+  std::vector<const Trial*> queue;
+  for (const Trial& trial : plan.trials) {
+    const TrialRecord& record = progress.record(trial);
+    if (!record.ended() && record.status != TrialStatus::damaged) queue.push_back(&trial);
+  }
+  std::stable_sort(queue.begin(), queue.end(),
+                   [&](const Trial* a, const Trial* b) { return flops[a->number - 1] > flops[b->number - 1]; });
+  return queue;
+}
+
+std::string size_of(const Plan& plan) {
+  const auto count = [](size_t n, const char* what) { return str(n, " ", what, n == 1 ? "" : "s"); };
+  return str(count(plan.variants.size(), "variant"), " x ", count(plan.folds.size(), "fold"), " x ",
+             count(plan.seeds.size(), "seed"), " = ", count(plan.trials.size(), "trial"));
+}
+
+Json summary_of(const Plan& plan, const StudyProgress& progress) {
+  Json out = {{"study", plan.folder.string()}, {"trials", plan.trials.size()}};
+  for (const TrialStatus status : {TrialStatus::finished, TrialStatus::diverged, TrialStatus::crashed,
+                                   TrialStatus::damaged, TrialStatus::started, TrialStatus::missing})
+    out[name_of(status)] = progress.count(status);
+  return out;
+}
+
+void print_plan(const Plan& plan, const StudyProgress& progress, const std::vector<double>& flops) {
+  size_t width = 0;
+  for (const Variant& variant : plan.variants) width = std::max(width, variant.label.size());
+  print_line(str(size_of(plan), "; baseline '", plan.variants[plan.baseline].label, "'"));
+  for (size_t v = 0; v < plan.variants.size(); ++v) {
+    size_t n = 0, ended = 0;
+    double sum = 0.0;
+    for (const Trial& trial : plan.trials)
+      if (trial.variant == v) ++n, ended += progress.record(trial).ended(), sum += flops[trial.number - 1];
+    const std::string& label = plan.variants[v].label;
+    print_line(str("  ", label, std::string(width - label.size(), ' '), "  ", n, " trials, ", ended, " done, ", si(sum),
+                   "FLOP"));
+  }
+}
+
+Exit dry_run(const Plan& plan, const StudyProgress& progress, const std::vector<double>& flops,
+             const CompareOptions& options, int vocab_size) {
+  const std::vector<const Trial*> queue = queue_of(plan, progress, flops);
+  const int side_by_side = std::min(options.jobs, std::max(1, static_cast<int>(queue.size())));
+  const size_t longest = static_cast<size_t>(std::max_element(flops.begin(), flops.end()) - flops.begin());
+  const Probe probe = probe_speed(plan.trials[longest].config, vocab_size, side_by_side);
+  const double all_together = progress.flops_left() / (probe.flops_per_second * side_by_side);
+  const double longest_alone = queue.empty() ? 0.0 : flops[queue.front()->number - 1] / probe.flops_per_second;
+  const double seconds = std::max(all_together, longest_alone);
+  if (!options.json) {
+    print_plan(plan, progress, flops);
+    print_line(str("to do: ", queue.size(), " trials, ", si(progress.flops_left()), "FLOP, about ", clock_time(seconds),
+                   " with ", side_by_side, " side by side (ten steps ran at ", si(probe.flops_per_second),
+                   "FLOP/s each)"));
+    return Exit::done;
+  }
+  Json out = summary_of(plan, progress);
+  out["baseline"] = plan.variants[plan.baseline].label;
+  out["flops_left"] = progress.flops_left();
+  out["jobs"] = side_by_side;
+  out["flops_per_second"] = probe.flops_per_second;
+  out["seconds_left"] = seconds;
+  out["plan"] = Json::array();
+  for (const Trial& trial : plan.trials)
+    out["plan"].push_back({{"number", trial.number},
+                           {"variant", plan.variants[trial.variant].label},
+                           {"fold", trial.fold},
+                           {"seed", trial.seed},
+                           {"folder", trial.folder.string()},
+                           {"status", name_of(progress.record(trial).status)},
+                           {"flops", flops[trial.number - 1]}});
+  print_json(out);
+  return Exit::done;
+}
+
+void say_end(const Plan& plan, const Trial& trial, const TrialRecord& record, bool also_finished) {
+  const std::string name = name_of(plan, trial);
+  if (record.status == TrialStatus::crashed)
+    log_line(str(name, " crashed: ", record.message, "; its log is ", trial.folder.string(), ".log"));
+  else if (record.status == TrialStatus::diverged)
+    log_line(str(name, " diverged: ", record.message));
+  else if (record.status == TrialStatus::damaged)
+    log_line(str(name, " is damaged: ", record.message, "; delete ", trial.folder.string(), " to have it run anew"));
+  else if (also_finished && record.val_loss)
+    log_line(
+        str(name, " finished: validation loss ", fixed(*record.val_loss, 4), ", ", clock_time(record.train_seconds)));
+}
+
+void run_queue(const Plan& plan, StudyProgress& progress, const std::vector<const Trial*>& queue,
+               const CompareOptions& options) {
+  ProgressLine shown;
+  RunnerEvents events;
+  events.ended = [&](const Trial& trial, TrialEnd end) {
+    progress.update(trial);
+    if (end == TrialEnd::in_use)
+      log_line(str(name_of(plan, trial), " is being run by another process; left to it"));
+    else if (end == TrialEnd::recorded)
+      say_end(plan, trial, progress.record(trial), !shown.redraws() && !options.quiet);
+  };
+  auto next_look = StudyProgress::Clock::now();
+  events.tick = [&](const std::vector<const Trial*>& running) {
+    const auto now = StudyProgress::Clock::now();
+    if (options.quiet || now < next_look) return;
+    next_look = now + std::chrono::milliseconds(100);
+    for (const Trial* trial : running) progress.update(*trial);
+    shown.update(shown.redraws() ? progress.table(running, terminal_height() - 1, now) : progress.line(now), now);
+  };
+  run_trials(plan, queue, {.jobs = options.jobs, .nice = options.nice}, events);
+  if (!options.quiet) shown.update(progress.line(StudyProgress::Clock::now()));
+}
+
+Exit conclude(const Plan& plan, const StudyProgress& progress, const CompareOptions& options) {
+  if (options.json) print_json(summary_of(plan, progress));
+  const size_t ended = progress.count(TrialStatus::finished) + progress.count(TrialStatus::diverged);
+  const size_t failed = progress.count(TrialStatus::crashed) + progress.count(TrialStatus::damaged);
+  log_line(str(ended, " of ", plan.trials.size(), " trials have ended",
+               progress.count(TrialStatus::diverged) > 0
+                   ? str(", ", progress.count(TrialStatus::diverged), " of them diverged, which is a result and stays")
+                   : "",
+               "; study in ", options.out));
+  const std::string again = str("normlab compare --out ", options.out);
+  if (stop_requested() || ended + failed < plan.trials.size()) {
+    log_line(str("stopped; go on with: ", again));
+    return Exit::stopped;
+  }
+  if (failed > 0)
+    throw Error("compare", str(failed, " trials crashed or are damaged; the others are done. Once the cause is gone, ",
+                               "run them with: ", again));
+  log_line(str("next: normlab report ", options.out));
+  return Exit::done;
+}
+
+Exit compare(CompareOptions options) {
+  if (options.out.empty() && !options.dry_run) throw UsageError("--out", "name the folder of the study.");
+  const Plan plan = make_plan(wanted_study(options), options.out);
+  const Corpus corpus = load_text(plan.trials.front().config);
+  const std::vector<double> flops = flops_of(plan, corpus);
+  if (options.jobs == 0) options.jobs = default_jobs(plan);
+  if (options.dry_run) return dry_run(plan, StudyProgress(plan, flops), flops, options, corpus.tokenizer.vocab_size());
+
+  const FolderLock lock = take_study_folder(plan, corpus.sha256);
+  for (const std::string& note : plan.notes) log_line(note);
+  StudyProgress progress(plan, flops);
+  const std::vector<const Trial*> queue = queue_of(plan, progress, flops);
+  if (options.prepare) {
+    log_line(str(size_of(plan), ", ", queue.size(), " to do; run them with: normlab trial ", options.out, " N"));
+    return Exit::done;
+  }
+  for (const Trial& trial : plan.trials)
+    if (progress.record(trial).status == TrialStatus::damaged) say_end(plan, trial, progress.record(trial), false);
+  if (!queue.empty()) {
+    add_session(plan.folder / "manifest.json", {.command = command_line(),
+                                                .kernels = std::string(isa_name()),
+                                                .threads = plan.trials.front().config.train.threads});
+    log_line(str(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " side by side, in ", options.out));
+    run_queue(plan, progress, queue, options);
+  }
+  return conclude(plan, progress, options);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Exit& exit) {
+  auto* verb = app.add_subcommand("compare", "run a study: every variant on every fold and seed, side by side");
+  auto options = std::make_shared<CompareOptions>();
+  options->config.add_files_to(*verb);
+  verb->add_option("-o,--out", options->out, "folder of the study; run again, it does only what is missing")
+      ->type_name("DIR");
+  verb->add_option("-j,--jobs", options->jobs, "trials side by side; default: as many as the cores allow")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  verb->add_option("--threads-per-trial", options->config.threads, "threads of a trial (train.threads); default 1")
+      ->type_name("N");
+  verb->add_option("--nice", options->nice, "lower the trials' priority by so much; default 10")
+      ->check(CLI::Range(0, 19))
+      ->type_name("N");
+  verb->add_flag("--dry-run", options->dry_run, "show the plan and the time it will take; write nothing");
+  verb->add_flag("--prepare", options->prepare, "make the folder and run nothing, for `normlab trial`");
+  verb->add_flag("--json", options->json, "print a summary, or the plan, as JSON on standard output");
+  verb->add_flag("-q,--quiet", options->quiet, "no progress");
+  verb->footer(
+      "A study is a configuration in which a list means: try each of these. data.fold and train.seed may be lists "
+      "too;\n"
+      "without data.fold all folds are used. [[variant]] tables name what is no product of lists (docs/studies.md).\n"
+      "Examples:\n"
+      "  normlab compare --config recipes/lp-shakespeare-quick.toml --out studies/quick\n"
+      "  normlab compare --config recipes/lp-shakespeare-small.toml --dry-run\n"
+      "  normlab compare -c recipes/lp-shakespeare-small.toml --set norm.gain_init=matched --out studies/matched\n"
+      "  normlab compare -c recipes/shakespeare-cpu.toml --set norm.scheme=[none,qknorm] data.fold=[0,5,9] -o "
+      "studies/qk\n"
+      "  normlab compare --out studies/quick\n"
+      "Ctrl-C saves and exits with 75; the same command goes on. Exit code 1: some trials crashed, the others are "
+      "done.");
+  verb->callback([options, &exit] { exit = compare(*options); });
+}
+
+}  // namespace normlab

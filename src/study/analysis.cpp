@@ -1,0 +1,247 @@
+// Analysis of a study: pairs trials by fold and seed, then asks stats/.
+#include "study/analysis.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace normlab {
+namespace {
+
+using Key = std::pair<int, int64_t>;  // fold and seed
+using Trials = std::map<Key, const TrialResult*>;
+using ByFold = std::map<int, double>;
+
+size_t find_baseline(const Plan& plan, const std::string& wanted) {
+  if (wanted.empty()) return plan.baseline;
+  const auto without_spaces = [](const std::string& text) { return replace_all(text, " ", ""); };
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < plan.variants.size(); ++i) {
+    if (without_spaces(plan.variants[i].label) == without_spaces(wanted)) return i;
+    labels.push_back(plan.variants[i].label);
+  }
+  const auto near = nearest(wanted, labels);
+  throw UsageError("--baseline",
+                   str("there is no variant '", wanted, "'. ",
+                       near ? str("Did you mean '", *near, "'?") : str("There are: ", join(labels, "; "), ".")));
+}
+
+Trials finished_trials(const StudyResults& results, size_t variant) {
+  Trials found;
+  for (const TrialResult& trial : results.trials)
+    if (trial.variant == variant && is_finished(trial)) found[{trial.fold, trial.seed}] = &trial;
+  return found;
+}
+
+// One value a fold: the mean over its seeds.
+template <class Value>
+ByFold fold_means(const Trials& trials, const Value& value) {
+  std::map<int, std::vector<double>> values;
+  for (const auto& [key, trial] : trials) values[key.first].push_back(value(key, *trial));
+  ByFold means;
+  for (const auto& [fold, of_fold] : values) means[fold] = mean(of_fold);
+  return means;
+}
+
+std::vector<double> values_of(const ByFold& folds) {
+  std::vector<double> values;
+  for (const auto& [fold, value] : folds) values.push_back(value);
+  return values;
+}
+
+double final_loss(const Key&, const TrialResult& trial) { return trial.curve.back().loss; }
+
+VariantSummary summarise(const StudyResults& results, size_t variant) {
+  VariantSummary summary;
+  for (const TrialResult& trial : results.trials) {
+    if (trial.variant != variant) continue;
+    ++summary.planned;
+    summary.finished += is_finished(trial);
+    summary.diverged += trial.record.status == TrialStatus::diverged;
+  }
+  const Trials finished = finished_trials(results, variant);
+  for (const auto& [key, trial] : finished) {
+    summary.wall_seconds.push_back(trial->curve.back().wall_seconds);
+    summary.cpu_seconds.push_back(trial->curve.back().cpu_seconds);
+  }
+  const ByFold losses = fold_means(finished, final_loss);
+  if (losses.empty()) return summary;
+  for (const auto& [fold, loss] : losses) summary.folds.push_back(fold);
+  summary.final_losses = values_of(losses);
+  summary.mean = mean(summary.final_losses);
+  if (losses.size() >= 2) summary.standard_error = standard_error(summary.final_losses);
+  summary.mean_best =
+      mean(values_of(fold_means(finished, [](const Key&, const TrialResult& t) { return best_loss(t); })));
+  return summary;
+}
+
+// When each fold reaches its target: the mean over seeds, or never when one of them does not.
+struct Arrivals {
+  std::map<int, std::optional<Reached>> folds;
+  bool at_start = false;  // a run begins at its target, so that speed means nothing
+};
+Arrivals arrivals(const Trials& trials, const std::map<Key, double>& targets) {
+  std::map<int, std::vector<std::optional<Reached>>> of_folds;
+  Arrivals result;
+  for (const auto& [key, trial] : trials) {
+    if (!targets.contains(key)) continue;
+    std::vector<CurvePoint> curve;
+    for (const EvalPoint& point : trial->curve)
+      curve.push_back({static_cast<double>(point.step), point.cpu_seconds, point.loss});
+    const auto reached = first_reached(curve, targets.at(key));
+    result.at_start = result.at_start || (reached && reached->step <= curve.front().step);
+    of_folds[key.first].push_back(reached);
+  }
+  for (const auto& [fold, all] : of_folds) {
+    std::optional<Reached> average = Reached{};
+    for (const auto& reached : all) {
+      if (!reached) average.reset();
+      if (!average) break;
+      average->step += reached->step / static_cast<double>(all.size());
+      average->seconds += reached->seconds / static_cast<double>(all.size());
+    }
+    result.folds[fold] = average;
+  }
+  return result;
+}
+
+std::optional<Reached> average_arrival(const Arrivals& of_variant) {
+  std::optional<Reached> average = Reached{};
+  for (const auto& [fold, reached] : of_variant.folds) {
+    if (!reached) return std::nullopt;
+    average->step += reached->step / static_cast<double>(of_variant.folds.size());
+    average->seconds += reached->seconds / static_cast<double>(of_variant.folds.size());
+  }
+  return of_variant.folds.empty() ? std::nullopt : average;
+}
+
+void test_differences(Comparison& comparison, double test_train_ratio) {
+  const auto& differences = comparison.differences;
+  if (differences.size() < 2) return;
+  const TTest t = corrected_resampled_t(differences, test_train_ratio);
+  if (!t.no_spread || t.mean == 0) comparison.t = t;
+  comparison.wilcoxon = wilcoxon_signed_rank(differences);
+  comparison.bootstrap = bootstrap(differences, [](std::span<const double> sample) { return mean(sample); });
+}
+
+Comparison compare(const Trials& baseline, const Trials& rival, double test_train_ratio) {
+  Comparison comparison;
+  Trials both;
+  for (const auto& [key, trial] : rival)
+    if (baseline.contains(key)) both[key] = trial;
+  const ByFold differences = fold_means(both, [&](const Key& key, const TrialResult& trial) {
+    return final_loss(key, trial) - final_loss(key, *baseline.at(key));
+  });
+  if (differences.empty()) return comparison;
+  for (const auto& [fold, difference] : differences) comparison.folds.push_back(fold);
+  comparison.differences = values_of(differences);
+  comparison.mean = mean(comparison.differences);
+  const ByFold of_baseline =
+      fold_means(both, [&](const Key& key, const TrialResult&) { return final_loss(key, *baseline.at(key)); });
+  comparison.relative = *comparison.mean / mean(values_of(of_baseline));
+  test_differences(comparison, test_train_ratio);
+  return comparison;
+}
+
+void add_speed_up(Comparison& comparison, const Arrivals& baseline, const Arrivals& rival, double test_train_ratio) {
+  if (baseline.at_start || rival.at_start) return;
+  std::vector<std::optional<Reached>> of_baseline, of_rival;
+  for (const auto& [fold, reached] : rival.folds) {
+    if (!baseline.folds.contains(fold)) continue;
+    of_baseline.push_back(baseline.folds.at(fold));
+    of_rival.push_back(reached);
+  }
+  if (of_rival.empty()) return;
+  comparison.in_steps = speed_up(of_baseline, of_rival, Cost::steps, test_train_ratio);
+  comparison.in_seconds = speed_up(of_baseline, of_rival, Cost::seconds, test_train_ratio);
+}
+
+void correct_for_many(std::vector<Comparison>& comparisons) {
+  std::vector<double> p_values;
+  for (const Comparison& comparison : comparisons)
+    if (comparison.t) p_values.push_back(comparison.t->p_value);
+  const std::vector<double> adjusted = holm(p_values);
+  size_t next = 0;
+  for (Comparison& comparison : comparisons)
+    if (comparison.t) comparison.holm_p = adjusted[next++];
+}
+
+// Ranks need folds that every variant has finished; a variant that has finished none is left out.
+void add_ranks(Analysis& analysis) {
+  std::set<int> folds;
+  for (size_t i = 0; i < analysis.variants.size(); ++i) {
+    const VariantSummary& variant = analysis.variants[i];
+    if (variant.folds.empty()) continue;
+    const std::set<int> has(variant.folds.begin(), variant.folds.end());
+    if (analysis.ranked.empty()) folds = has;
+    std::erase_if(folds, [&](int fold) { return !has.contains(fold); });
+    analysis.ranked.push_back(i);
+  }
+  analysis.ranked_folds = folds.size();
+  if (analysis.ranked.size() < 2 || folds.size() < 2) return;
+  std::vector<std::vector<double>> rows;
+  for (const int fold : folds) {
+    rows.emplace_back();
+    for (const size_t i : analysis.ranked) {
+      const VariantSummary& variant = analysis.variants[i];
+      const auto place = std::find(variant.folds.begin(), variant.folds.end(), fold) - variant.folds.begin();
+      rows.back().push_back(variant.final_losses[static_cast<size_t>(place)]);
+    }
+  }
+  analysis.friedman = friedman(rows);
+  for (size_t i = 0; i < analysis.ranked.size(); ++i)
+    analysis.variants[analysis.ranked[i]].average_rank = analysis.friedman->average_ranks[i];
+}
+
+std::map<Key, double> targets_of(const Trials& baseline, const StudyResults& results, std::optional<double> target) {
+  std::map<Key, double> targets;
+  for (const auto& [key, trial] : baseline) targets[key] = trial->curve.back().loss;
+  if (!target) return targets;
+  for (const TrialResult& trial : results.trials) targets[{trial.fold, trial.seed}] = *target;
+  return targets;
+}
+
+}  // namespace
+
+Analysis analyse(const StudyResults& results, const AnalysisOptions& options) {
+  Analysis analysis{.baseline = find_baseline(results.plan, options.baseline), .target = options.target};
+  analysis.test_train_ratio = 1.0 / (results.plan.trials.front().config.data.folds - 1);
+  const Trials baseline = finished_trials(results, analysis.baseline);
+  const auto targets = targets_of(baseline, results, options.target);
+  const Arrivals of_baseline = arrivals(baseline, targets);
+  for (size_t i = 0; i < results.plan.variants.size(); ++i) {
+    const Trials trials = finished_trials(results, i);
+    const Arrivals of_variant = arrivals(trials, targets);
+    if (options.target && of_variant.at_start)
+      throw UsageError("--target", str("'", results.plan.variants[i].label, "' starts at this loss; got ",
+                                       *options.target, ", expected less than the loss before training."));
+    analysis.variants.push_back(summarise(results, i));
+    analysis.variants.back().reached = average_arrival(of_variant);
+    const auto& only = options.only;
+    if (i == analysis.baseline || (!only.empty() && std::find(only.begin(), only.end(), i) == only.end())) continue;
+    Comparison comparison = compare(baseline, trials, analysis.test_train_ratio);
+    comparison.variant = i;
+    add_speed_up(comparison, of_baseline, of_variant, analysis.test_train_ratio);
+    analysis.comparisons.push_back(std::move(comparison));
+  }
+  correct_for_many(analysis.comparisons);
+  add_ranks(analysis);
+  return analysis;
+}
+
+bool differs(const Comparison& comparison) { return comparison.holm_p && *comparison.holm_p <= significance; }
+
+const Comparison* best_comparison(const Analysis& analysis) {
+  const Comparison *lowest = nullptr, *shown = nullptr;
+  for (const Comparison& comparison : analysis.comparisons) {
+    if (!comparison.mean) continue;
+    if (!lowest || *comparison.mean < *lowest->mean) lowest = &comparison;
+    if (differs(comparison) && *comparison.mean < 0 && (!shown || *comparison.mean < *shown->mean)) shown = &comparison;
+  }
+  return shown ? shown : lowest;
+}
+
+}  // namespace normlab

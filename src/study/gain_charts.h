@@ -1,0 +1,13 @@
+// The learned gains of a study as charts: each layer's, against the values of a dimension.
+#pragma once
+
+#include <vector>
+
+#include "study/curve_charts.h"
+
+namespace normlab {
+
+// One chart, or in a grid of two dimensions one for each value of the shorter; none when no gain was learned.
+std::vector<Figure> gain_charts(const ChartInput& input);
+
+}  // namespace normlab

@@ -1,0 +1,56 @@
+// The plan of a study: variants x folds x seeds, each an ordinary run in a folder of its own.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "study/study_config.h"
+#include "train/config.h"
+
+namespace normlab {
+
+// A key of the configuration that the study varies, such as norm.p, with its values as `normlab config print` has them.
+struct Axis {
+  std::string key;
+  std::vector<std::string> values;
+};
+
+struct Variant {
+  std::string label;              // "p = 2.5", "p = 2.5, gain_init = matched", or that of a [[variant]]
+  std::string slug;               // the same as a file name: "p-2.5"
+  std::vector<Setting> settings;  // what it sets, one value each
+};
+
+struct Trial {
+  size_t number = 0;   // from 1, what `normlab trial DIR N` takes; changes with the plan, the folder does not
+  size_t variant = 0;  // index into Plan::variants
+  int fold = 0;
+  int64_t seed = 0;
+  Config config;                 // resolved
+  std::filesystem::path folder;  // DIR/trials/<slug>/fold03-seed1337, a run
+};
+
+struct Plan {
+  std::filesystem::path folder;  // of the study
+  StudySpec spec;
+  std::vector<Axis> axes;  // without data.fold and train.seed
+  std::vector<Variant> variants;
+  size_t baseline = 0;  // index into variants
+  std::vector<int> folds;
+  std::vector<int64_t> seeds;
+  std::vector<Trial> trials;       // by fold, seed and variant, so that a study stopped half-way has whole folds
+  std::vector<std::string> notes;  // what the user should know about it
+};
+
+// UsageError for an empty list, nothing to compare, variants that are the same, or an unknown key or baseline.
+Plan make_plan(const StudySpec& spec, const std::filesystem::path& folder);
+
+// The plan of DIR/study.toml; DataError when DIR is no study, or one that this version cannot read.
+Plan load_plan(const std::filesystem::path& folder);
+
+// DataError when the study was begun by another version: its results could not be compared with new ones.
+void require_this_version(const Plan& plan);
+
+}  // namespace normlab

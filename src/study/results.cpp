@@ -1,0 +1,134 @@
+// Results of a study: reads the metrics, the last checkpoint's gains and the manifest of every trial.
+#include "study/results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "record/metrics.h"
+#include "record/safetensors.h"
+
+namespace normlab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+double number_in(const Json& row, const char* key, double otherwise) {
+  const auto found = row.find(key);
+  return found != row.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+std::vector<EvalPoint> read_curve(const fs::path& metrics) {
+  std::vector<EvalPoint> curve;
+  if (!fs::exists(metrics)) return curve;
+  for (const Json& row : MetricsLog::read(metrics)) {
+    const double loss = number_in(row, "val_loss", std::nan(""));
+    const int64_t step = row["step"];
+    if (!std::isfinite(loss) || (!curve.empty() && step <= curve.back().step)) continue;
+    const double wall = number_in(row, "train_seconds", 0);
+    curve.push_back({step, loss, wall, number_in(row, "train_cpu_seconds", wall)});
+  }
+  return curve;
+}
+
+double mean_of(const TensorView& tensor) {
+  if (tensor.dtype != Dtype::f32 || tensor.bytes == 0)
+    throw DataError(tensor.name, str("got ", dtype_name(tensor.dtype), ", expected F32 values. The file is damaged."));
+  std::vector<float> values(tensor.bytes / sizeof(float));
+  std::memcpy(values.data(), tensor.data, tensor.bytes);
+  double sum = 0;
+  for (const float value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// "qk_gain" of the model, or "layers.3.attn.qk_gain".
+std::vector<LayerGain> read_gains(const fs::path& run) {
+  std::vector<LayerGain> gains;
+  const auto checkpoint = RunDir::open(run).latest();
+  if (!checkpoint) return gains;
+  const SafetensorsFile file(checkpoint->path / "model.safetensors");
+  for (const TensorView& tensor : file.tensors()) {
+    if (!tensor.name.ends_with("qk_gain")) continue;
+    const auto parts = split(tensor.name, '.');
+    const auto layer = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
+    gains.push_back({layer ? static_cast<int>(*layer) : -1, mean_of(tensor)});
+  }
+  std::sort(gains.begin(), gains.end(), [](const LayerGain& a, const LayerGain& b) { return a.layer < b.layer; });
+  return gains;
+}
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return "";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+void add_provenance(Provenance& provenance, const fs::path& manifest) {
+  if (!fs::exists(manifest)) return;
+  const Json content = Json::parse(read_file(manifest), nullptr, false);
+  if (!content.is_object() || !content.contains("sessions")) return;  // the trial's own reader complains
+  for (const Json& session : content["sessions"]) {
+    if (!session.is_object()) continue;
+    const std::string started = text_in(session, "started");
+    if (provenance.first_start.empty() || started < provenance.first_start) provenance.first_start = started;
+    provenance.last_start = std::max(provenance.last_start, started);
+    provenance.versions.insert(str("normlab ", text_in(session, "version")));
+    provenance.kernels.insert(
+        str(text_in(session, "kernels"), " kernels, threads a trial: ", text_in(session, "threads")));
+    if (!session.contains("machine")) continue;
+    const Json& machine = session["machine"];
+    const double gigabytes = number_in(machine, "memory_bytes", 0) / 1e9;
+    provenance.machines.insert(str(text_in(machine, "cpu"), ", ", text_in(machine, "cores"), " cores, ",
+                                   fixed(gigabytes, 0), " GB, ", text_in(machine, "system")));
+  }
+}
+
+TrialResult load_trial(const Plan& plan, const Trial& trial) {
+  TrialResult result{.variant = trial.variant, .fold = trial.fold, .seed = trial.seed};
+  result.folder = trial.folder.lexically_relative(plan.folder).generic_string();
+  try {
+    result.record = read_trial(trial);
+    require_same_trial(trial);  // a result of other settings is none of this study's
+    result.curve = read_curve(trial.folder / "metrics.jsonl");
+    if (is_finished(result) && result.curve.empty())
+      throw DataError((trial.folder / "metrics.jsonl").string(), "has no evaluation of a finished trial.");
+  } catch (const Error& error) {
+    result.record.status = TrialStatus::damaged;
+    result.record.message = error.what();
+  }
+  return result;
+}
+
+}  // namespace
+
+StudyResults load_results(const Plan& plan) {
+  StudyResults results{.plan = plan, .trials = {}};
+  for (const Trial& trial : plan.trials) {
+    results.trials.push_back(load_trial(plan, trial));
+    TrialResult& result = results.trials.back();
+    if (result.record.status != TrialStatus::missing)
+      add_provenance(results.provenance, trial.folder / "manifest.json");
+    if (!is_finished(result)) continue;
+    try {
+      result.gains = read_gains(trial.folder);
+    } catch (const Error&) {
+      ++results.without_gains;  // the losses stand without it
+    }
+  }
+  return results;
+}
+
+bool is_finished(const TrialResult& trial) { return trial.record.status == TrialStatus::finished; }
+
+double best_loss(const TrialResult& trial) {
+  double best = trial.curve.front().loss;
+  for (const EvalPoint& point : trial.curve) best = std::min(best, point.loss);
+  return best;
+}
+
+}  // namespace normlab

@@ -1,0 +1,54 @@
+// Results of a study: what each trial left in its folder, as far as it got.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "study/trial.h"
+
+namespace normlab {
+
+struct EvalPoint {
+  int64_t step = 0;
+  double loss = 0;          // validation loss
+  double wall_seconds = 0;  // of training so far
+  double cpu_seconds = 0;   // the same as processor time
+};
+
+struct LayerGain {
+  int layer = -1;  // -1: one gain for all layers
+  double value = 0;
+};
+
+struct TrialResult {
+  size_t variant = 0;
+  int fold = 0;
+  int64_t seed = 0;
+  std::string folder = {};  // relative to the study's
+  TrialRecord record = {};
+  std::vector<EvalPoint> curve = {};  // rising steps, finite losses; never empty when finished
+  std::vector<LayerGain> gains = {};  // learned, at the latest checkpoint; a mean where heads have their own
+};
+
+// Programs and machines that ran the trials, each as a line of text.
+struct Provenance {
+  std::set<std::string> versions, machines, kernels;
+  std::string first_start, last_start;  // UTC; empty when no trial was begun
+};
+
+struct StudyResults {
+  Plan plan;
+  std::vector<TrialResult> trials;  // in the plan's order
+  Provenance provenance = {};
+  size_t without_gains = 0;  // finished trials whose checkpoint could not be read
+};
+
+// A trial that cannot be read counts as damaged, and says why.
+StudyResults load_results(const Plan& plan);
+
+bool is_finished(const TrialResult& trial);
+double best_loss(const TrialResult& trial);  // lowest of its curve
+
+}  // namespace normlab

@@ -1,0 +1,67 @@
+// report.json.
+#include "study/study_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "study/study_csv.h"
+#include "study/study_tables.h"
+#include "study/study_text.h"
+
+namespace normlab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json friedman_json(const Analysis& analysis) {
+  if (!analysis.friedman) return nullptr;
+  const FriedmanTest& test = *analysis.friedman;
+  return {{"folds", analysis.ranked_folds}, {"variants", analysis.ranked.size()},
+          {"chi_square", test.chi_square},  {"df", test.df},
+          {"p_value", test.p_value},        {"f_p_value", test.f_p_value}};
+}
+
+Json differences_json(const ChartInput& input) {
+  Json all = Json::object();
+  for (const Comparison& comparison : input.analysis.comparisons) {
+    Json& folds = all[input.results.plan.variants[comparison.variant].label] = Json::object();
+    for (size_t i = 0; i < comparison.folds.size(); ++i) folds[str(comparison.folds[i])] = comparison.differences[i];
+  }
+  return all;
+}
+
+Json groups_json(const ChartInput& input, const std::vector<Group>& groups) {
+  Json all = Json::array();
+  for (const Group& group : groups) {
+    const ChartInput within{input.results, group.analysis, input.grid, input.styles};
+    all.push_back({{"group", group.label},
+                   {"verdict", verdict(input.results, group.analysis).sentence},
+                   {"tests", Json::parse(json(test_table(within)))}});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string make_json(const ChartInput& input, const std::vector<Group>& groups, const Verdict& verdict) {
+  const Analysis& analysis = input.analysis;
+  const Plan& plan = input.results.plan;
+  const Json all = {{"title", title_of(plan)},
+                    {"progress", progress_text(input.results)},
+                    {"verdict", verdict.sentence},
+                    {"detail", verdict.detail},
+                    {"notices", verdict.notices},
+                    {"baseline", plan.variants[analysis.baseline].label},
+                    {"target_loss", analysis.target ? Json(*analysis.target) : Json(nullptr)},
+                    {"test_train_ratio", analysis.test_train_ratio},
+                    {"variants", Json::parse(json(summary_table(input)))},
+                    {"differences_by_fold", differences_json(input)},
+                    {"friedman", friedman_json(analysis)},
+                    {"groups", groups_json(input, groups)},
+                    {"trials", Json::parse(json(trial_table(input)))},
+                    {"command", commands(input.results, input.analysis)},
+                    {"provenance", provenance_lines(input.results.provenance)}};
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace normlab

@@ -1,0 +1,24 @@
+// The report of a study: report.html, report.md, report.json, summary.csv, trials.csv and charts/*.svg.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "study/analysis.h"
+#include "study/verdict.h"
+
+namespace normlab {
+
+struct StudyReport {
+  Verdict verdict;
+  std::string json;                                                       // the content of report.json
+  std::vector<std::pair<std::filesystem::path, std::string>> files = {};  // names below the study's folder, contents
+};
+StudyReport make_report(const StudyResults& results, const Analysis& analysis);
+
+// Each file is replaced atomically; the page, which shows all the rest, comes last.
+void write_report(const std::filesystem::path& folder, const StudyReport& report);
+
+}  // namespace normlab

@@ -1,0 +1,23 @@
+// Words of a study: its title, how far it is, its trials, how it is repeated, what ran it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "study/analysis.h"
+
+namespace normlab {
+
+std::string plural(size_t count, const std::string& name);  // "1 fold", "2 folds"
+std::string p_text(double p_value);                         // "= 0.004" or "< 0.001"
+
+std::string title_of(const Plan& plan);
+std::string subtitle_of(const StudyResults& results);
+std::string progress_text(const StudyResults& results);                         // "3 of 12 trials finished, 9 missing"
+std::string trial_name(const StudyResults& results, const TrialResult& trial);  // "p = 3, fold 2"
+std::string spoken_label(const StudyResults& results, size_t variant);          // "p = 3 with gain_init = matched"
+
+std::string commands(const StudyResults& results, const Analysis& analysis);  // that repeat study and report
+std::vector<std::string> provenance_lines(const Provenance& provenance);
+
+}  // namespace normlab

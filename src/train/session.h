@@ -1,0 +1,24 @@
+// A session of a run: its folder made or taken up, its text loaded, a Trainer ready to go.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/trainer.h"
+
+namespace normlab {
+
+// The text of a configuration; DataError when no window fits into one of its parts.
+Corpus load_text(const Config& config);
+
+struct SessionRequest {
+  Config config;
+  std::filesystem::path folder;
+  bool going_on = false;  // the folder holds the run
+  std::vector<std::string> command;
+};
+// UsageError when the run was started with another configuration, DataError when with another vocabulary.
+Trainer open_session(const SessionRequest& request);
+
+}  // namespace normlab
