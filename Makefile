@@ -35,6 +35,7 @@ demo: build  ## train a small transformer on Tiny Shakespeare and print a sample
 	build/normlab generate $$run --prompt "ROMEO:" --tokens 400 --temperature 0.8 && echo "the run is in $$run"
 
 test: libtorch venv  ## build everything and run all tests
+	@tools/install_packages.sh test
 	@$(BUILD)
 	ctest --test-dir build --output-on-failure --no-tests=error -j2
 	$(if $(wildcard tests/e2e/test_*.py),NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q tests/e2e)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "report/rows.h"
 #include "stats/summary.h"
@@ -47,12 +48,14 @@ Drawing draw(const BoxChart& chart, const Canvas& canvas) {
   Extent range;
   std::vector<ChartRow> rows;
   for (const Box& box : chart.boxes) {
-    rows.push_back({box.label, box.style});
+    rows.push_back({box.label, box.style, box.notes});
     for (const double value : box.values) range.include(value);
   }
   Svg svg;
-  const RowLayout layout{.top = draw_heading(svg, canvas, chart.caption), .row_height = row_height};
-  const Axis x = make_axis(chart.axis_title, range.empty() ? range : padded(range, 0.04), false, canvas.narrow ? 4 : 7);
+  const RowLayout layout{
+      .top = draw_heading(svg, canvas, chart.caption), .row_height = row_height, .note_titles = chart.note_titles};
+  const PlotAxis x =
+      make_axis(chart.axis_title, range.empty() ? range : padded(range, 0.04), false, canvas.narrow ? 4 : 7);
   const RowPlot plot = make_row_plot(canvas, x, rows, layout);
   draw_rows(svg, plot, rows, layout);
   for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -89,6 +92,11 @@ Table data_table(const BoxChart& chart) {
 }  // namespace
 
 Figure figure(const BoxChart& chart) {
+  for (const Box& box : chart.boxes) {
+    if (box.notes.size() == chart.note_titles.size()) continue;
+    throw Error("box chart", str("\"", box.label, "\" has the wrong number of notes; got ", box.notes.size(),
+                                 ", expected ", chart.note_titles.size(), "."));
+  }
   return {chart.caption, draw(chart, wide_canvas), draw(chart, narrow_canvas), {}, {}, data_table(chart)};
 }
 

@@ -12,7 +12,8 @@ namespace normlab {
 struct Box {
   std::string label;
   Style style;
-  std::vector<double> values;  // what is not finite is left out
+  std::vector<double> values;           // what is not finite is left out
+  std::vector<std::string> notes = {};  // one for each of the chart's note titles
 };
 
 struct BoxChart {
@@ -20,6 +21,7 @@ struct BoxChart {
   std::string axis_title;  // with the unit
   std::string value_name;  // what a single value is: "fold", "trial"
   std::vector<Box> boxes;
+  std::vector<std::string> note_titles = {};
 };
 
 Figure figure(const BoxChart& chart);

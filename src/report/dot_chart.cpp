@@ -59,7 +59,8 @@ Plot make_plot(const DotChart& chart, const Canvas& canvas, double top, double r
             chart.categories};
   for (std::size_t i = 0; i < chart.categories.size(); ++i) plot.x.ticks.push_back(static_cast<double>(i));
   const Extent range = value_range(chart);
-  plot.y = make_axis(chart.y_title, range.empty() ? range : padded(range, 0.04), false, 6);
+  const bool log = chart.log && range.low > 0;
+  plot.y = make_axis(chart.y_title, range.empty() ? range : padded(range, 0.04, log), log, 6);
   const double left = label_width(plot.y) + 10;
   plot.area = {left, top + y_title_height, canvas.width - left - right, plot_height(canvas)};
   fit(plot);

@@ -22,6 +22,7 @@ struct DotChart {
   std::vector<std::string> categories;
   std::string x_title, y_title;
   std::vector<DotSeries> series;
+  bool log = false;  // a logarithmic axis, unless a value is not positive
 };
 
 Figure figure(const DotChart& chart);

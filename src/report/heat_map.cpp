@@ -1,4 +1,4 @@
-// A heat map, such as attention weights: a sequential ramp from 0, names along both axes, the mask left blank.
+// A heat map: attention weights on a ramp from 0, or a small grid of results with its numbers; what is masked is blank.
 #include "report/heat_map.h"
 
 #include <algorithm>
@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t levels = 24;
 constexpr double largest_cell = 30, widest_map = 600, longest_name = 110, name_space = 12;
+constexpr double number_cell_width = 84, number_cell_height = 40;
 
 void check(const HeatMap& map) {
   bool fits = map.values.size() == map.rows.size();
@@ -32,12 +33,15 @@ std::string visible(std::string name) {
   return replace_all(std::move(name), " ", "\xE2\x90\xA3");
 }
 
-double largest_value(const HeatMap& map) {
+// What the ends of the ramp stand for.
+Extent ramp_range(const HeatMap& map) {
   Extent range;
   for (const auto& row : map.values) {
     for (const double value : row) range.include(value);
   }
-  return range.empty() || range.high <= 0 ? 1 : range.high;
+  if (range.empty()) return {0, 1};
+  if (map.decimals) return {range.low, range.high > range.low ? range.high : range.low + 1};
+  return {0, range.high > 0 ? range.high : 1};
 }
 
 double names_width(const std::vector<std::string>& names) {
@@ -48,7 +52,7 @@ double names_width(const std::vector<std::string>& names) {
 
 struct HeatPlot {
   Area area;
-  double cell;
+  double cell, cell_height;
   std::size_t step;  // every name where there is room, else every second, third ...
   bool upright;      // column names are written upwards
 };
@@ -56,25 +60,34 @@ struct HeatPlot {
 HeatPlot make_plot(const HeatMap& map, const Canvas& canvas, double top) {
   const double left = std::max(names_width(map.rows), text_width(map.row_title, font_size) + 12) + 12;
   const auto columns = std::max(1.0, static_cast<double>(map.columns.size()));
-  const double cell = std::min(largest_cell, std::min(widest_map, canvas.width - left - 2) / columns);
+  const double room = map.decimals ? canvas.width - left - 2 : std::min(widest_map, canvas.width - left - 2);
+  const double cell = std::min(map.decimals ? number_cell_width : largest_cell, room / columns);
+  const double cell_height = map.decimals ? number_cell_height : cell;
   const auto step = static_cast<std::size_t>(std::ceil(name_space / cell));
   const bool upright = names_width(map.columns) > cell * static_cast<double>(step);
   const double above = line_height + (upright ? names_width(map.columns) + 8 : line_height);
-  return {{left, top + above, cell * columns, cell * static_cast<double>(map.rows.size())}, cell, step, upright};
+  return {{left, top + above, cell * columns, cell_height * static_cast<double>(map.rows.size())},
+          cell,
+          cell_height,
+          step,
+          upright};
+}
+
+std::size_t level_of(double value, Extent ramp) {
+  const double share = std::clamp((value - ramp.low) / (ramp.high - ramp.low), 0.0, 1.0);
+  return static_cast<std::size_t>(std::lround(share * (levels - 1)));
 }
 
 // One path a level instead of one element a cell: a tenth of the size.
-void draw_cells(Svg& svg, const HeatMap& map, const HeatPlot& plot, double largest) {
+void draw_cells(Svg& svg, const HeatMap& map, const HeatPlot& plot, Extent ramp) {
   std::vector<PathData> paths(levels);
   for (std::size_t row = 0; row < map.rows.size(); ++row) {
     for (std::size_t column = 0; column < map.columns.size(); ++column) {
       const double value = map.values[row][column];
       if (!drawable(value)) continue;
-      const double share = std::clamp(value / largest, 0.0, 1.0);
-      PathData& path = paths[static_cast<std::size_t>(std::lround(share * (levels - 1)))];
       const double x = plot.area.left + static_cast<double>(column) * plot.cell,
-                   y = plot.area.top + static_cast<double>(row) * plot.cell;
-      path.box(x, y, plot.cell, plot.cell);
+                   y = plot.area.top + static_cast<double>(row) * plot.cell_height;
+      paths[level_of(value, ramp)].box(x, y, plot.cell, plot.cell_height);
     }
   }
   const auto tones = heat_tones(levels);
@@ -87,9 +100,24 @@ void draw_cells(Svg& svg, const HeatMap& map, const HeatPlot& plot, double large
   }
 }
 
+// The number in each cell; strong cells need the paper's colour to be read on.
+void draw_numbers(Svg& svg, const HeatMap& map, const HeatPlot& plot, Extent ramp) {
+  for (std::size_t row = 0; row < map.rows.size(); ++row) {
+    for (std::size_t column = 0; column < map.columns.size(); ++column) {
+      const double value = map.values[row][column];
+      if (!drawable(value)) continue;
+      const std::string text = with_minus(fixed(value, *map.decimals));
+      if (text_width(text, font_size) > plot.cell - 2) return;  // hovering and the table have them
+      svg.text(plot.area.left + (static_cast<double>(column) + 0.5) * plot.cell,
+               plot.area.top + (static_cast<double>(row) + 0.5) * plot.cell_height + 4.5, text,
+               {{"class", level_of(value, ramp) > levels * 5 / 11 ? "middle on-strong" : "middle"}});
+    }
+  }
+}
+
 void draw_names(Svg& svg, const HeatMap& map, const HeatPlot& plot) {
   for (std::size_t i = 0; i < map.rows.size(); i += plot.step) {
-    const double y = plot.area.top + (static_cast<double>(i) + 0.5) * plot.cell;
+    const double y = plot.area.top + (static_cast<double>(i) + 0.5) * plot.cell_height;
     svg.text(plot.area.left - 8, y + 4.5, shortened(visible(map.rows[i]), longest_name, font_size),
              {{"class", "end value"}});
   }
@@ -104,7 +132,7 @@ void draw_names(Svg& svg, const HeatMap& map, const HeatPlot& plot) {
   }
 }
 
-double draw_colour_bar(Svg& svg, const HeatMap& map, const HeatPlot& plot, double largest) {
+double draw_colour_bar(Svg& svg, const HeatMap& map, const HeatPlot& plot, Extent ramp) {
   constexpr double width = 8, height = 10;
   const double y = plot.area.bottom() + 40, left = plot.area.left;
   const auto tones = heat_tones(levels);
@@ -114,15 +142,16 @@ double draw_colour_bar(Svg& svg, const HeatMap& map, const HeatPlot& plot, doubl
     svg.close();
   }
   const double right = left + levels * width;
-  svg.text(left, y + height + 16, "0", {{"class", "value"}});
-  svg.text(right, y + height + 16, significant(largest, 3), {{"class", "end value"}});
+  svg.text(left, y + height + 16, map.decimals ? with_minus(significant(ramp.low, 4)) : "0", {{"class", "value"}});
+  svg.text(right, y + height + 16, with_minus(significant(ramp.high, map.decimals ? 4 : 3)), {{"class", "end value"}});
   svg.text(left, y - 8, map.value_title, {{"class", "axis-title"}});
   return y + height + 24;
 }
 
 Drawing draw(const HeatMap& map, const Canvas& canvas) {
   Svg svg;
-  const double top = draw_heading(svg, canvas, map.caption), largest = largest_value(map);
+  const double top = draw_heading(svg, canvas, map.caption);
+  const Extent ramp = ramp_range(map);
   const HeatPlot plot = make_plot(map, canvas, top);
   const Area& area = plot.area;
   svg.open("g", {{"class", "heat"},
@@ -131,8 +160,9 @@ Drawing draw(const HeatMap& map, const Canvas& canvas) {
   svg.text(area.left, top + 10, str(map.column_title, " \xE2\x86\x92"), {{"class", "axis-title"}});
   svg.text(0, area.top - 8, str(map.row_title, " \xE2\x86\x93"), {{"class", "axis-title"}});
   draw_names(svg, map, plot);
-  draw_cells(svg, map, plot, largest);
-  const double bottom = draw_colour_bar(svg, map, plot, largest);
+  draw_cells(svg, map, plot, ramp);
+  if (map.decimals) draw_numbers(svg, map, plot, ramp);
+  const double bottom = draw_colour_bar(svg, map, plot, ramp);
   svg.close();
   return {bottom, svg.take(), {}};
 }
@@ -147,14 +177,30 @@ std::string hover(const HeatMap& map) {
   for (const auto& row : map.values) {
     values += values.empty() ? "[" : ",[";
     for (std::size_t i = 0; i < row.size(); ++i)
-      values += str(i ? "," : "", drawable(row[i]) ? significant(row[i], 3) : "null");
+      values += str(i ? "," : "",
+                    drawable(row[i]) ? (map.decimals ? fixed(row[i], *map.decimals) : significant(row[i], 3)) : "null");
     values += ']';
   }
   return str("{\"heat\":[", values, "],\"rows\":", shown(map.rows), ",\"columns\":", shown(map.columns), "}");
 }
 
+Table whole_table(const HeatMap& map) {
+  Table table{str(map.caption.title, ", ", map.value_title), {{map.row_title, "", Align::left, Best::none}}, {}};
+  for (const std::string& name : map.columns)
+    table.columns.push_back({str(map.column_title, " = ", name), "", Align::right, Best::none});
+  for (std::size_t row = 0; row < map.rows.size(); ++row) {
+    table.rows.push_back({text_cell(map.rows[row])});
+    for (const double value : map.values[row]) {
+      const bool there = drawable(value);
+      table.rows.back().push_back({there ? with_minus(fixed(value, *map.decimals)) : "\xE2\x80\x93", value});
+    }
+  }
+  return table;
+}
+
 // The whole matrix would be too much to listen to: the strongest cells of each row.
 Table data_table(const HeatMap& map) {
+  if (map.decimals) return whole_table(map);
   constexpr std::size_t strongest = 3;
   Table table{str(map.caption.title, ": strongest ", map.column_title, " for each ", map.row_title), {}, {}};
   table.columns.push_back({map.row_title, "", Align::left, Best::none});

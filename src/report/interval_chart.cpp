@@ -50,7 +50,7 @@ void draw_interval(Svg& svg, const RowPlot& plot, std::size_t row, const Interva
 }
 
 Drawing draw(const IntervalChart& chart, const Canvas& canvas) {
-  Extent range;
+  Extent range = chart.shared;
   range.include(0);
   std::vector<ChartRow> rows;
   for (const IntervalRow& interval : chart.intervals) {

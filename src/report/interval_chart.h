@@ -6,6 +6,7 @@
 
 #include "report/figure.h"
 #include "report/palette.h"
+#include "report/scale.h"
 
 namespace normlab {
 
@@ -25,6 +26,7 @@ struct IntervalChart {
                                        // alone must do where there is no room
   std::vector<std::string> note_titles;
   std::vector<IntervalRow> intervals;
+  Extent shared = {};  // the axis covers this as well: that of a neighbouring chart
 };
 
 Figure figure(const IntervalChart& chart);

@@ -45,6 +45,7 @@ std::string header(const Page& page) {
   std::string out = str("<header>\n<h1>", escape(page.title), "</h1>\n");
   if (!page.subtitle.empty()) out += str("<p class=\"subtitle\">", escape(page.subtitle), "</p>\n");
   if (!page.verdict.empty()) out += str("<p class=\"verdict\">", escape(page.verdict), "</p>\n");
+  if (!page.detail.empty()) out += str("<p class=\"detail\">", escape(page.detail), "</p>\n");
   if (!page.figures.empty()) {
     out += "<dl class=\"figures\">\n";
     for (const KeyFigure& figure : page.figures) {

@@ -114,8 +114,8 @@
     const column = Math.floor((x - left) / width * data.columns.length), row = Math.floor((y - top) / height * data.rows.length);
     const value = data.heat[row] && data.heat[row][column];
     if (value == null) return null;
-    const cell = width / data.columns.length;
-    make(clear_cursor(group), 'rect', { class: 'cursor-cell', x: left + column * cell, y: top + row * cell, width: cell, height: cell });
+    const across = width / data.columns.length, down = height / data.rows.length;
+    make(clear_cursor(group), 'rect', { class: 'cursor-cell', x: left + column * across, y: top + row * down, width: across, height: down });
     return document.createTextNode(`${data.rows[row]} \u2192 ${data.columns[column]}: ${value}`);
   };
 

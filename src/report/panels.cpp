@@ -18,8 +18,8 @@ struct Grid {
 };
 
 // As many columns as fit, but evenly filled: 6 panels are 3 + 3, not 5 + 1.
-Grid make_grid(std::size_t count, const Canvas& canvas, double left) {
-  const std::size_t most = canvas.narrow ? 2 : 5;
+Grid make_grid(const Panels& chart, const Canvas& canvas, double left) {
+  const std::size_t count = chart.panels.size(), most = canvas.narrow ? 2 : chart.most_columns;
   const std::size_t rows = std::max<std::size_t>(1, (count + most - 1) / most);
   const std::size_t columns = std::max<std::size_t>(1, (count + rows - 1) / rows);
   const double width = (canvas.width - left - 10 + gap) / static_cast<double>(columns) - gap;
@@ -42,13 +42,13 @@ Grid shared_grid(const Panels& chart, const CurveSet& set, const Canvas& canvas)
   for (const View view : views(set)) {
     left = std::max(left, label_width(make_axis("", y_range(set, view), view.log, 4)) + 10);
   }
-  return make_grid(chart.panels.size(), canvas, left);
+  return make_grid(chart, canvas, left);
 }
 
 std::string draw_view(const Panels& chart, const CurveSet& set, View view, const Canvas& canvas, double top) {
   const Grid grid = shared_grid(chart, set, canvas);
-  const Axis x = make_axis("", x_range(set, view), false, canvas.narrow ? 3 : 2);
-  const Axis y = make_axis("", y_range(set, view), view.log, 4);
+  const PlotAxis x = make_axis("", x_range(set, view), false, canvas.narrow ? 3 : 2);
+  const PlotAxis y = make_axis("", y_range(set, view), view.log, 4);
   Svg svg;
   open_view(svg, view, "small");
   for (std::size_t i = 0; i < chart.panels.size(); ++i) {

@@ -19,6 +19,7 @@ struct Panels {
   std::vector<XAxis> x;
   YAxis y;
   std::vector<Panel> panels;
+  std::size_t most_columns = 5;  // in a wide window
 };
 
 Figure figure(const Panels& chart);

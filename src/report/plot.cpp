@@ -8,24 +8,26 @@
 
 namespace normlab {
 
-Axis make_axis(std::string title, Extent range, bool log, int wanted_ticks) {
+PlotAxis make_axis(std::string title, Extent range, bool log, int wanted_ticks) {
   if (range.empty()) return {std::move(title), {{1, 2}, 0, 1, log}, {}, {}};
-  Axis axis{std::move(title), {range, 0, 1, log}, ticks(range, log, wanted_ticks), {}};
+  PlotAxis axis{std::move(title), {range, 0, 1, log}, ticks(range, log, wanted_ticks), {}};
   axis.labels = tick_labels(axis.ticks, log);
   return axis;
 }
 
-double label_width(const Axis& axis) {
+double label_width(const PlotAxis& axis) {
   double widest = 0;
   for (const std::string& label : axis.labels) widest = std::max(widest, text_width(label, font_size));
   return widest;
 }
 
 void draw_x_label(Svg& svg, const Area& area, double x, const std::string& label) {
-  constexpr double overhang = 6;  // more could touch the label of a neighbour
+  constexpr double overhang = 2;  // more could touch the label of a neighbour
   const double half = text_width(label, font_size) / 2, y = area.bottom() + 18;
   if (x + half > area.right() + overhang) {
     svg.text(area.right() + overhang, y, label, {{"class", "end"}});
+  } else if (x - half < area.left - overhang) {
+    svg.text(area.left - overhang, y, label);
   } else {
     svg.text(x, y, label, {{"class", "middle"}});
   }

@@ -15,21 +15,21 @@ struct Area {
   double bottom() const { return top + height; }
 };
 
-struct Axis {
+struct PlotAxis {
   std::string title;  // with the unit
   Scale scale;
   std::vector<double> ticks;
   std::vector<std::string> labels;  // empty: the axis of a neighbour serves
 };
 // Without ticks when the range is empty. The scale's pixels are set later, by fit().
-Axis make_axis(std::string title, Extent range, bool log, int wanted_ticks);
+PlotAxis make_axis(std::string title, Extent range, bool log, int wanted_ticks);
 
 struct Plot {
   Area area;
-  Axis x, y;
+  PlotAxis x, y;
 };
-double label_width(const Axis& axis);  // of the widest tick label
-void fit(Plot& plot);                  // sets the pixels of both scales from the area
+double label_width(const PlotAxis& axis);  // of the widest tick label
+void fit(Plot& plot);                      // sets the pixels of both scales from the area
 void draw_axes(Svg& svg, const Plot& plot);
 void draw_x_label(Svg& svg, const Area& area, double x, const std::string& label);
 inline constexpr double x_axis_height = 44, y_title_height = 22;  // what labels and titles need outside the area

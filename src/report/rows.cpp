@@ -29,7 +29,7 @@ double RowPlot::middle(std::size_t row) const {
   return names_above ? top + name_line + (row_height - name_line) / 2 : top + row_height / 2;
 }
 
-RowPlot make_row_plot(const Canvas& canvas, Axis x, std::span<const ChartRow> rows, const RowLayout& layout) {
+RowPlot make_row_plot(const Canvas& canvas, PlotAxis x, std::span<const ChartRow> rows, const RowLayout& layout) {
   double names = 0, notes = 0;
   for (const ChartRow& row : rows) names = std::max(names, text_width(row.label, font_size));
   const std::vector<double> widths = note_widths(rows, layout.note_titles);

@@ -18,7 +18,7 @@ struct ChartRow {
 
 struct RowPlot {
   Area area;
-  Axis x;
+  PlotAxis x;
   double row_height;
   bool names_above;                      // when there is no room at the left
   std::vector<double> columns;           // right edges of the notes
@@ -32,7 +32,7 @@ struct RowLayout {
   double head = 0;  // kept free above the first row
   std::vector<std::string> note_titles = {};
 };
-RowPlot make_row_plot(const Canvas& canvas, Axis x, std::span<const ChartRow> rows, const RowLayout& layout);
+RowPlot make_row_plot(const Canvas& canvas, PlotAxis x, std::span<const ChartRow> rows, const RowLayout& layout);
 
 // Grid, axis, names (which are keys) and notes.
 void draw_rows(Svg& svg, const RowPlot& plot, std::span<const ChartRow> rows, const RowLayout& layout);

@@ -47,15 +47,6 @@ std::string csv_field(const Cell& cell) {
   return std::isnan(*cell.number) ? "" : number(*cell.number);
 }
 
-std::string markdown_field(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::string_view("\\|*_`<>[]").find(c) != std::string_view::npos) out += '\\';
-    out += c == '\n' || c == '\r' ? ' ' : c;
-  }
-  return out;
-}
-
 std::string html_row(const Table& table, const std::vector<Cell>& row, const std::vector<std::optional<double>>& best) {
   std::string out = "<tr>";
   for (std::size_t i = 0; i < row.size(); ++i) {
@@ -97,19 +88,28 @@ Html html(const Table& table) {
   return {out + "</tbody></table></div>\n"};
 }
 
+std::string markdown_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\|*_`<>[]").find(c) != std::string_view::npos) out += '\\';
+    out += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return out;
+}
+
 std::string markdown(const Table& table) {
   check(table);
   const auto best = best_values(table);
   std::string titles = "|", rules = "|", body;
   for (const Column& column : table.columns) {
-    titles += str(' ', markdown_field(column.title), " |");
+    titles += str(' ', markdown_text(column.title), " |");
     rules += column.align == Align::left ? "---|" : "---:|";
   }
   for (const auto& row : table.rows) {
     body += '|';
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string_view mark = best[i] && row[i].number == best[i] ? "**" : "";
-      body += str(' ', mark, markdown_field(row[i].text), mark, " |");
+      body += str(' ', mark, markdown_text(row[i].text), mark, " |");
     }
     body += '\n';
   }

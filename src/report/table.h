@@ -38,7 +38,8 @@ struct Table {
 // Each throws when a row has not as many cells as there are columns.
 Html html(const Table& table);
 std::string markdown(const Table& table);
-std::string csv(const Table& table);   // RFC 4180
+std::string markdown_text(std::string_view text);  // on one line, with what would be markup escaped
+std::string csv(const Table& table);               // RFC 4180
 std::string json(const Table& table);  // an array with an object a row; NaN is null, infinity the text "inf"
 
 }  // namespace normlab

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "stats/paired.h"
 
 namespace normlab {
 
@@ -29,12 +30,6 @@ void require_curve(std::span<const CurvePoint> curve, double target) {
                                  number(point.seconds), " s, expected later than step ", number(curve[i - 1].step),
                                  " at ", number(curve[i - 1].seconds), " s. Remove repeated points."));
   }
-}
-
-double geometric_mean(std::span<const double> ratios) {
-  double logs = 0;
-  for (double ratio : ratios) logs += std::log(ratio);
-  return std::exp(logs / static_cast<double>(ratios.size()));
 }
 
 double require_cost(const Reached& reached, Cost cost) {
@@ -64,7 +59,7 @@ std::optional<Reached> first_reached(std::span<const CurvePoint> curve, double t
 }
 
 SpeedUp speed_up(std::span<const std::optional<Reached>> baseline, std::span<const std::optional<Reached>> rival,
-                 Cost cost, const BootstrapOptions& options) {
+                 Cost cost, double test_train_ratio) {
   if (baseline.size() != rival.size())
     throw DataError("speed-up", str("folds must be paired; got ", baseline.size(), " and ", rival.size(),
                                     ", expected the same number. Keep the folds that both have."));
@@ -75,8 +70,14 @@ SpeedUp speed_up(std::span<const std::optional<Reached>> baseline, std::span<con
     else
       ++(rival[fold] ? result.only_rival : baseline[fold] ? result.only_baseline : result.neither);
   }
-  if (!result.ratios.empty()) result.factor = geometric_mean(result.ratios);
-  if (result.ratios.size() >= 2) result.interval = bootstrap(result.ratios, geometric_mean, options);
+  if (result.ratios.empty()) return result;
+  std::vector<double> logs;
+  for (const double ratio : result.ratios) logs.push_back(std::log(ratio));
+  result.factor = std::exp(mean(logs));
+  if (logs.size() >= 2) {
+    const Interval log_interval = corrected_resampled_t(logs, test_train_ratio).interval;
+    result.interval = Interval{std::exp(log_interval.low), std::exp(log_interval.high), log_interval.level};
+  }
   return result;
 }
 

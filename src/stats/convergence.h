@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "stats/bootstrap.h"
+#include "stats/summary.h"
 
 namespace normlab {
 
@@ -37,10 +37,11 @@ struct SpeedUp {
   size_t only_rival = 0;       // folds in which only the rival reaches it
   size_t only_baseline = 0;
   size_t neither = 0;
-  std::optional<double> factor;               // absent without ratios
-  std::optional<BootstrapInterval> interval;  // absent with fewer than two; short for few, see bootstrap.h
+  std::optional<double> factor;      // absent without ratios
+  std::optional<Interval> interval;  // corrected_resampled_t of the logarithms; absent with fewer than two ratios
 };
+// `test_train_ratio` as in paired.h.
 SpeedUp speed_up(std::span<const std::optional<Reached>> baseline, std::span<const std::optional<Reached>> rival,
-                 Cost cost, const BootstrapOptions& options = {});
+                 Cost cost, double test_train_ratio);
 
 }  // namespace normlab

@@ -34,7 +34,7 @@ def train(text, out, *settings, check=0, extra=()):
 
 def metrics(folder, timeless=True):
     """Rows of metrics.jsonl, without the values that are times."""
-    times = {"train_seconds", "tokens_per_second"} if timeless else set()
+    times = {"train_seconds", "train_cpu_seconds", "tokens_per_second"} if timeless else set()
     with open(folder / "metrics.jsonl") as lines:
         return [{k: v for k, v in json.loads(line).items() if k not in times} for line in lines]
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "xml_check.h"
 
 namespace normlab {
@@ -36,6 +37,14 @@ TEST(BoxChart, EveryPartIsDrawn) {
   EXPECT_EQ(made.data.rows[2][1].number, 1);
   EXPECT_TRUE(std::isnan(*made.data.rows[1][2].number));
   EXPECT_NO_THROW(render(BoxChart{{"e", "Empty", "", ""}, "s", "fold", {}}));
+}
+
+TEST(BoxChart, NotesStandBesideTheBoxes) {
+  const auto styles = ordered_styles(1);
+  BoxChart chart{{"time", "Training time", "", ""}, "s", "fold", {{"p = 1", styles[0], {7, 8}, {"7.5"}}}, {"median"}};
+  for (const char* text : {">median</text>", ">7.5</text>"}) EXPECT_THAT(figure(chart).wide.body, HasSubstr(text));
+  chart.boxes[0].notes.clear();
+  EXPECT_THROW(figure(chart), Error);
 }
 
 }  // namespace

@@ -44,6 +44,17 @@ TEST(DotChart, AMissingMeanLeavesAGap) {
   EXPECT_EQ(testing::count(body.substr(second, body.find("/>", second) - second), "M"), 2u);
 }
 
+TEST(DotChart, LogarithmicUnlessAValueIsNotPositive) {
+  DotChart chart = sample();
+  chart.log = true;
+  const std::string log = figure(chart).wide.body;
+  EXPECT_NE(log, figure(sample()).wide.body);
+  chart.series[0].low[2] = 0;
+  DotChart linear = chart;
+  linear.log = false;
+  EXPECT_EQ(figure(chart).wide.body, figure(linear).wide.body);
+}
+
 TEST(DotChart, SeriesMustFitTheCategories) {
   DotChart chart = sample();
   chart.series[0].mean.pop_back();

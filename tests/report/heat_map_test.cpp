@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "report/palette.h"
 #include "xml_check.h"
 
 namespace normlab {
@@ -54,6 +55,23 @@ TEST(HeatMap, TableHasTheStrongest) {
   EXPECT_EQ(table.rows[2][2].number, 0.3);
   EXPECT_EQ(table.rows[2][4].number, 0.2);
   EXPECT_TRUE(std::isnan(*table.rows[0][4].number));
+}
+
+// A grid of results: the ramp starts at the least value, the numbers stand in the cells and all are in the table.
+TEST(HeatMap, GridOfResults) {
+  HeatMap map{{"grid", "Loss", "", ""},        "gain", "p", "loss", {"1", "8"}, {"2", "3"},
+              {{1.5, 1.4}, {std::nan(""), 2}}, 3};
+  const Figure made = figure(map);
+  EXPECT_EQ(testing::xml_problem(made.wide.body), "");
+  EXPECT_EQ(testing::count(made.wide.body, ">1.500<"), 1u);
+  for (const char* end : {">1.400<", ">2.000<"}) EXPECT_EQ(testing::count(made.wide.body, end), 2u);  // and the ramp's
+  EXPECT_EQ(testing::count(made.wide.body, "on-strong"), 1u);                                         // the largest
+  EXPECT_THAT(made.wide.body, HasSubstr(heat_tones(24).front().light));
+  EXPECT_EQ(made.data.rows[0][2].text, "1.400");
+  EXPECT_EQ(made.data.rows[1][1].text, "–");
+  EXPECT_EQ(nlohmann::json::parse(made.hover)["heat"][1][1], 2.0);
+  map.values = {{1.5, 1.5}, {1.5, 1.5}};
+  EXPECT_NO_THROW(render(map));
 }
 
 TEST(HeatMap, LargeMapsSkipNamesAndStaySmall) {

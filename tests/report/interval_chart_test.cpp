@@ -42,6 +42,13 @@ TEST(IntervalChart, MeanIntervalFoldsAndZero) {
   EXPECT_EQ(made.data.rows[1][2].number, -0.03);
 }
 
+TEST(IntervalChart, NeighboursShareTheirAxis) {
+  IntervalChart chart = sample();
+  EXPECT_THAT(figure(chart).wide.body, Not(HasSubstr(">0.4</text>")));
+  chart.shared = {-0.1, 0.42};
+  EXPECT_THAT(figure(chart).wide.body, HasSubstr(">0.4</text>"));
+}
+
 TEST(IntervalChart, SidesSayLessWhereThereIsLessRoom) {
   IntervalChart chart = sample();
   chart.intervals[1].mean = -0.0005, chart.intervals[1].low = -0.001, chart.intervals[1].high = 0,

@@ -45,9 +45,15 @@ Page large_page() {
       panel.series.back().low.clear(), panel.series.back().high.clear();
     }
   }
-  return {"Study",           "70 trials", "p = 3 wins.",
-          {{"1", "one"}},    {},          {{"Loss", "", {render(loss)}}, {"Folds", "", {render(folds)}}},
-          "normlab compare", {}};
+  return {.title = "Study",
+          .subtitle = "70 trials",
+          .verdict = "p = 3 wins.",
+          .detail = "It is faster, too.",
+          .figures = {{"1", "one"}},
+          .notices = {},
+          .sections = {{"Loss", "", {render(loss)}}, {"Folds", "", {render(folds)}}},
+          .command = "normlab compare",
+          .footer = {}};
 }
 
 const std::string& large_text() {
@@ -58,6 +64,7 @@ const std::string& large_text() {
 TEST(Page, UserTextIsEscapedEverywhere) {
   const std::string evil = "<script>alert('1')</script>\"&";
   const std::string text = render(Page{evil,
+                                       evil,
                                        evil,
                                        evil,
                                        {{evil, evil}},
@@ -72,6 +79,8 @@ TEST(Page, UserTextIsEscapedEverywhere) {
 TEST(Page, VerdictComesBeforeCharts) {
   const std::string& text = large_text();
   EXPECT_LT(text.find("p = 3 wins."), text.find("<figure"));
+  EXPECT_LT(text.find("p = 3 wins."), text.find("It is faster, too."));
+  EXPECT_LT(text.find("It is faster, too."), text.find("<figure"));
   EXPECT_LT(text.find("<figure"), text.find("normlab compare"));
   EXPECT_THAT(text, HasSubstr("<h2 id=\"s2-folds\">"));
   EXPECT_THAT(text, HasSubstr("<a href=\"#s2-folds\">"));

@@ -52,6 +52,13 @@ TEST(Panels, ShareTheirAxes) {
   }
 }
 
+TEST(Panels, AtMostSoManyColumns) {
+  Panels chart = sample(4);
+  const double flat = figure(chart).wide.height;
+  chart.most_columns = 2;
+  EXPECT_GT(figure(chart).wide.height, 1.5 * flat);
+}
+
 TEST(Panels, OneLegendWithoutValues) {
   const Figure made = figure(sample(4));
   EXPECT_EQ(testing::count(made.wide.body, "class=\"tone key"), 2u);

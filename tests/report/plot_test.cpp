@@ -41,10 +41,12 @@ TEST(DrawAxes, WithoutLabelsANeighbourServes) {
   EXPECT_THAT(svg.take(), Not(HasSubstr("<text")));
 }
 
-TEST(DrawXLabel, StaysClearOfTheRightNeighbour) {
+TEST(DrawXLabel, StaysClearOfTheNeighbours) {
   Svg svg;
+  draw_x_label(svg, {0, 0, 100, 50}, 0, "10,000");
+  EXPECT_EQ(svg.take(), "<text x=\"-2\" y=\"68\">10,000</text>");
   draw_x_label(svg, {0, 0, 100, 50}, 100, "10,000");
-  EXPECT_EQ(svg.take(), "<text class=\"end\" x=\"106\" y=\"68\">10,000</text>");
+  EXPECT_EQ(svg.take(), "<text class=\"end\" x=\"102\" y=\"68\">10,000</text>");
   draw_x_label(svg, {0, 0, 100, 50}, 50, "5");
   EXPECT_EQ(svg.take(), "<text class=\"middle\" x=\"50\" y=\"68\">5</text>");
 }
