@@ -2,7 +2,7 @@
 
 Answers each line of JSON on standard input with one on standard output:
   {"cmd": "build", "n_layers": 4, ...}  ->  {"torch": "2.15.0"}
-  {"cmd": "step"}                       ->  {"seconds": 0.045}      forward, backward, clip, AdamW
+  {"cmd": "step", "count": 1}           ->  {"seconds": 0.045}      forward, backward, clip, AdamW
   {"cmd": "memory"}                     ->  {"bytes": 123456789}    at most so far, beyond the size before the model
 or with {"error": "..."}, and ends with its input.
 """
@@ -103,15 +103,16 @@ class Peer:
         self.tokens, self.targets = torch.randint(c["vocab_size"], (2, c["batch_size"], c["seq_len"]))
         return {"torch": torch.__version__}
 
-    def step(self, _):
+    def step(self, question):
         from torch.nn.utils import clip_grad_norm_
 
         start = time.perf_counter()
-        self.optimizer.zero_grad(set_to_none=True)
-        self.model(self.tokens, self.targets).backward()
-        if self.clip > 0:
-            clip_grad_norm_(self.parameters, self.clip)
-        self.optimizer.step()
+        for _ in range(question.get("count", 1)):
+            self.optimizer.zero_grad(set_to_none=True)
+            self.model(self.tokens, self.targets).backward()
+            if self.clip > 0:
+                clip_grad_norm_(self.parameters, self.clip)
+            self.optimizer.step()
         return {"seconds": time.perf_counter() - start}
 
     def memory(self, _):

@@ -172,6 +172,8 @@ void add_bench(CLI::App& app, Exit& exit) {
   verb->require_subcommand(1);
   add_bench_step(*verb, exit);
   add_bench_attention(*verb, exit);
+  add_bench_ops(*verb, exit);
+  add_bench_study(*verb, exit);
   add_bench_decode(*verb, exit);
   verb->footer(
       "Examples:\n"

@@ -18,6 +18,7 @@ struct BenchOptions {
   bool json = false;
 
   void add_to(CLI::App& verb, const std::vector<std::string>& known_paths);
+  void add_measuring_to(CLI::App& verb, const std::vector<std::string>& known_paths);  // all but --scheme
   void add_configs_to(CLI::App& verb);
 };
 
@@ -75,6 +76,8 @@ std::string scheme_label(const std::string& scheme, const NormScheme& norm);
 
 void add_bench_step(CLI::App& verb, Exit& exit);
 void add_bench_attention(CLI::App& verb, Exit& exit);
+void add_bench_ops(CLI::App& verb, Exit& exit);
+void add_bench_study(CLI::App& verb, Exit& exit);
 void add_bench_decode(CLI::App& verb, Exit& exit);
 
 }  // namespace normlab

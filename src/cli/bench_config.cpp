@@ -38,6 +38,10 @@ Setting setting(std::string key, std::string value) {
 void BenchOptions::add_to(CLI::App& verb, const std::vector<std::string>& known_paths) {
   verb.add_option("--scheme", schemes, "one or more schemes, with p after a colon: none qknorm lp:2.5 lp:inf")
       ->type_name("NAME[:P]");
+  add_measuring_to(verb, known_paths);
+}
+
+void BenchOptions::add_measuring_to(CLI::App& verb, const std::vector<std::string>& known_paths) {
   verb.add_option("--path", paths, str("one or more of ", join(known_paths, ", ")))
       ->check(CLI::IsMember(known_paths))
       ->type_name("PATH");

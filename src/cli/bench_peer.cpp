@@ -1,7 +1,5 @@
 #include "cli/bench_peer.h"
 
-#include <ATen/Parallel.h>
-
 #include <cmath>
 #include <filesystem>
 
@@ -43,7 +41,7 @@ std::string unknown_to_peer(const Config& config) {
   return {};
 }
 
-nlohmann::json description(const Config& config, bool compile) {
+nlohmann::json description(const Config& config, bool compile, int threads) {
   const ModelConfig& model = config.model;
   const NormScheme& norm = config.norm;
   nlohmann::json out = {{"cmd", "build"},
@@ -60,7 +58,7 @@ nlohmann::json description(const Config& config, bool compile) {
                         {"eps", config.optim.eps},
                         {"weight_decay", config.optim.weight_decay},
                         {"clip", config.optim.clip},
-                        {"threads", at::get_num_threads()},
+                        {"threads", threads},
                         {"compile", compile}};
   if (norm.qk == QkNorm::none) return out;
   out["p"] = number(norm.p);  // as text: JSON has no inf
@@ -78,29 +76,44 @@ std::vector<std::string> command_for(const std::string& python, const Config& co
 
 }  // namespace
 
-Peer::Peer(const std::string& python, const Config& config, bool compile)
+Peer::Peer(const std::string& python, const Config& config, bool compile, int threads)
     : python_(python), process_(command_for(python, config)) {
-  ask(description(config, compile));
+  ask(description(config, compile, threads));
 }
+
+Peer::Peer(const std::vector<std::string>& command) : python_(command.front()), process_(command) {}
 
 // An empty object after a request to stop.
 nlohmann::json Peer::ask(const nlohmann::json& question) {
   process_.write_line(question.dump());
+  return answer();
+}
+
+nlohmann::json Peer::answer() {
   const auto line = process_.read_line();
   if (!line) return nlohmann::json::object();
-  const auto answer = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
-  if (!answer.is_object())
+  const auto reply = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
+  if (!reply.is_object())
     throw Error("--peer", str(python_, " answered '", *line, "', expected a line of JSON. Is it a Python?"));
-  if (answer.contains("error")) throw Error("--peer", str(python_, ": ", answer["error"].get<std::string>()));
-  return answer;
+  if (reply.contains("error")) throw Error("--peer", str(python_, ": ", reply["error"].get<std::string>()));
+  return reply;
 }
 
 double Peer::step() { return ask({{"cmd", "step"}}).value("seconds", 0.0); }
+void Peer::start_steps(int count) { process_.write_line(nlohmann::json{{"cmd", "step"}, {"count", count}}.dump()); }
+double Peer::finish_steps() { return answer().value("seconds", 0.0); }
 
 std::optional<int64_t> Peer::peak_bytes() {
   const nlohmann::json answer = ask({{"cmd", "memory"}});
   if (!answer.contains("bytes") || !answer["bytes"].is_number_integer()) return std::nullopt;
   return answer["bytes"].get<int64_t>();
+}
+
+std::vector<std::string> own_server(const std::string& config, const std::string& scheme, const std::string& path) {
+  std::vector<std::string> command = {"/proc/self/exe", "bench",  "study", "--serve", "--config",
+                                      config,           "--path", path};
+  if (!scheme.empty()) command.insert(command.end(), {"--scheme", scheme});
+  return command;
 }
 
 }  // namespace normlab

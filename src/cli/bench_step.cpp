@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "cli/bench.h"
 #include "cli/bench_peer.h"
+#include "cli/step_runner.h"
 #include "train/flops.h"
-#include "train/stepper.h"
 
 namespace normlab {
 namespace {
@@ -20,37 +20,6 @@ struct StepOptions {
   std::string peer;
   bool memory = false;
   bool print_memory = false;  // what --memory starts this program with
-};
-
-// Training on one batch of random tokens.
-class StepRunner {
- public:
-  explicit StepRunner(const Config& config)
-      : config_(config),
-        stepper_(DecoderLm(config.model, config.norm, bench_vocab_size, /*seed=*/1),
-                 {.beta1 = config.optim.beta1,
-                  .beta2 = config.optim.beta2,
-                  .eps = config.optim.eps,
-                  .weight_decay = config.optim.weight_decay}) {
-    const int64_t b = config.train.batch_size, t = config.model.seq_len;
-    const auto windows = [&](uint64_t stream) {
-      return torch::tensor(random_tokens(b * t, stream), torch::kInt64).view({b, t});
-    };
-    batches_.assign(static_cast<size_t>(config.train.accumulate), {.inputs = windows(1), .targets = windows(2)});
-  }
-
-  void step() {
-    const Pass pass{.training = true, .seed = 1, .step = step_++};
-    if (!stepper_.step(batches_, pass, config_.optim.lr, config_.optim.clip).finite)
-      throw Error("bench step", "the loss is not finite, so that the step was left out. Use a smaller optim.lr.",
-                  Exit::diverged);
-  }
-
- private:
-  Config config_;
-  Stepper stepper_;
-  std::vector<Batch> batches_;
-  int64_t step_ = 0;
 };
 
 // Bytes of this process, now (VmRSS) or at most (VmHWM). Not getrusage: its maximum survives exec and so would count
@@ -82,15 +51,19 @@ std::optional<int64_t> memory_of_own_process(const std::string& config, const st
 
 Contender our_contender(const StepOptions& options, const std::string& config, const std::string& scheme,
                         const std::string& path) {
-  const Config model = bench_config(config, scheme, path);
-  auto runner = std::make_shared<StepRunner>(model);
+  const bool stats = path == "fused-stats";
+  const Config model = bench_config(config, scheme, stats ? "fused" : path);
+  auto runner = std::make_shared<StepRunner>(model, stats);
   Contender one;
   one.row = {.config = config,
              .scheme = scheme_label(scheme, model.norm),
              .path = path,
              .flops = flops_of_step(model, bench_vocab_size)};
   one.run = [runner] { return timed([&] { runner->step(); }); };
-  if (options.memory) one.finish = [=](BenchRow& row) { row.peak_bytes = memory_of_own_process(config, scheme, path); };
+  if (options.memory)
+    one.finish = [=](BenchRow& row) {
+      row.peak_bytes = memory_of_own_process(config, scheme, stats ? "fused" : path);
+    };
   return one;
 }
 
@@ -99,7 +72,7 @@ Contender torch_contender(const StepOptions& options, const std::string& config,
   if (options.peer.empty())
     throw UsageError("--path", str(path, " needs --peer PYTHON, a Python that can import torch."));
   const Config model = bench_config(config, scheme, "composite");
-  auto peer = std::make_shared<Peer>(options.peer, model, path == "torch-compile");
+  auto peer = std::make_shared<Peer>(options.peer, model, path == "torch-compile", at::get_num_threads());
   Contender one;
   one.row = {.config = config,
              .scheme = scheme_label(scheme, model.norm),
@@ -156,7 +129,7 @@ void add_bench_step(CLI::App& bench, Exit& exit) {
   auto* verb = bench.add_subcommand("step", "one training step: forward, backward, clip, AdamW");
   auto options = std::make_shared<StepOptions>();
   options->bench.add_configs_to(*verb);
-  options->bench.add_to(*verb, {"fused", "composite", "torch-eager", "torch-compile"});
+  options->bench.add_to(*verb, {"fused", "fused-stats", "composite", "torch-eager", "torch-compile"});
   verb->add_option("--peer", options->peer,
                    "a Python that can import torch: adds the paths torch-eager and torch-compile")
       ->type_name("PYTHON");
@@ -164,6 +137,7 @@ void add_bench_step(CLI::App& bench, Exit& exit) {
   verb->add_flag("--print-memory", options->print_memory)->group("");
   verb->footer(
       "L: 6 layers, 6 heads, width 384, window 256, batch 16. S: 4 layers, 4 heads, width 128, window 64, batch 12.\n"
+      "fused-stats: attention counts its statistics on the way.\n"
       "Without --scheme L and S run none and lp:2.5, and a recipe its own; --scheme replaces a recipe's [norm].\n"
       "Examples:\n"
       "  normlab bench step --config L --scheme none qknorm lp:1 lp:inf --path fused\n"

@@ -18,6 +18,7 @@
 #include <cstdint>
 
 #include "base/random.h"
+#include "kernels/attention_stats.h"
 #include "kernels/lp_norm.h"
 
 namespace normlab {
@@ -42,18 +43,6 @@ struct AttentionSpec {
   ptrdiff_t o_row = 0, o_head = 0;
   ptrdiff_t q_affine_head = 0;  // 0: the query heads share the gains of q_affine; d: each has its own
 };
-
-// Summed over the rows of one query head that see a key, before dropout and after the soft-cap; logits are S.
-struct AttentionStats {
-  float max_logit = -3.402823466e38F, min_logit = 3.402823466e38F;
-  double sum_squares = 0.0;
-  int64_t n_logits = 0;
-  double sum_entropy = 0.0;  // in nats
-  float min_entropy = 3.402823466e38F;
-  int64_t n_saturated = 0;  // rows with max_j A_ij > 0.99
-  int64_t n_rows = 0;
-};
-void merge(AttentionStats& into, const AttentionStats& other) noexcept;
 
 // The tensors of one unit; head h of the group is at `+ h * head stride`.
 struct AttentionUnit {

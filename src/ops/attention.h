@@ -4,6 +4,7 @@
 
 #include <torch/types.h>
 
+#include "kernels/attention_stats.h"
 #include "norm/scheme.h"
 #include "ops/dropout.h"
 #include "ops/rope.h"
@@ -28,6 +29,7 @@ struct AttentionForm {
   double scale = 1.0;
   bool causal = true;  // key j is visible to query i when j <= i + s - t
   Dropout dropout = {};
+  AttentionStats* stats = nullptr;  // [b, h], written by attention() on the fused path; null: not wanted
 };
 
 // Self-attention of qkv_bthd straight from the projection: n_heads query heads, then the key heads, then the value

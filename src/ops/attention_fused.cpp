@@ -21,6 +21,7 @@ struct Call : torch::CustomClassHolder {
   int64_t gain_size = 0;  // 0, 1, n_heads or n_heads * d
   int64_t first_row = 0;  // of dropout
   Tensor cos, sin;        // of RoPE
+  AttentionStats* stats = nullptr;
 
   int64_t units() const { return batch * n_kv_heads; }
 };
@@ -44,6 +45,7 @@ c10::intrusive_ptr<Call> make_call(const Tensor& qkv, int64_t n_heads, const Att
   call->batch = qkv.size(0);
   call->gain_size = form.gain.defined() ? form.gain.numel() : 0;
   call->first_row = form.dropout.first_row;
+  call->stats = form.stats;
   if (form.qk.rope) call->cos = form.qk.rope->cos.slice(0, 0, t), call->sin = form.qk.rope->sin.slice(0, 0, t);
   AttentionSpec& spec = call->spec;
   spec.tq = spec.tk = t;
@@ -76,6 +78,7 @@ AttentionUnit unit_of(const Call& call, int64_t u, const float* qkv, const float
   unit.dropout_row = static_cast<uint32_t>(call.first_row + (b * call.n_heads + head) * t);
   unit.o = o + b * t * call.spec.o_row + head * d;
   unit.lse = lse + (b * call.n_heads + head) * t;
+  if (call.stats) unit.stats = call.stats + b * call.n_heads + head;
   return unit;
 }
 
