@@ -30,9 +30,9 @@ venv: packages
 build: libtorch  ## build the program build/normlab; TORCH_DIR=folder: with your own libtorch or torch wheel
 	@$(BUILD) --target normlab
 
-demo: build  ## train a small transformer on Tiny Shakespeare and print a sample
-	run=runs/demo-$$(date +%Y%m%d-%H%M%S) && build/normlab train --config recipes/demo.toml --out $$run && \
-	build/normlab generate $$run --prompt "ROMEO:" --tokens 400 --temperature 0.8 && echo "the run is in $$run"
+demo: build  ## compare seven values of p on Tiny Shakespeare, a few minutes, and write the report
+	build/normlab compare --config recipes/lp-shakespeare-quick.toml --out studies/demo
+	build/normlab report studies/demo
 
 test: libtorch venv  ## build everything and run all tests
 	@tools/install_packages.sh test
@@ -40,8 +40,8 @@ test: libtorch venv  ## build everything and run all tests
 	ctest --test-dir build --output-on-failure --no-tests=error -j2
 	$(if $(wildcard tests/e2e/test_*.py),NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q tests/e2e)
 
-bench: build  ## measure the speed of a training step
-	build/normlab bench step
+bench: build  ## measure the speed of steps, attention, operators, studies and decoding
+	for what in step attention ops study decode; do build/normlab bench $$what || exit; done
 
 format:  ## format the C++ sources
 	@tools/install_packages.sh format

@@ -132,7 +132,8 @@ void add_bench_ops(CLI::App& bench, Exit& exit) {
   options->bench.add_measuring_to(*verb, {"fused", "composite"});
   verb->footer(
       "The column scheme names the operator; a repetition is 16 calls. One thread unless --threads says otherwise, as\n"
-      "in a training step every thread runs whole layers. FLOP/s counts matrix products only.\n"
+      "in a training step every thread runs whole layers. FLOP/s counts matrix products only; ratio is that of an\n"
+      "operator's rows.\n"
       "Example:\n"
       "  normlab bench ops --config S --json");
   verb->callback([options, &exit] { exit = bench_ops(*options); });

@@ -1,5 +1,7 @@
 #include "nn/mlp.h"
 
+#include "ops/activation.h"
+
 namespace normlab {
 
 Mlp::Mlp(const ModelConfig& config, torch::TensorOptions options)

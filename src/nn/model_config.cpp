@@ -6,6 +6,16 @@
 namespace normlab {
 
 template <>
+std::vector<std::string> enum_names<RopePairing>() {
+  return {"interleaved", "half"};
+}
+
+template <>
+std::vector<std::string> enum_names<Activation>() {
+  return {"gelu", "relu", "swiglu"};
+}
+
+template <>
 std::vector<std::string> enum_names<Positions>() {
   return {"learned", "sinusoidal", "rope"};
 }

@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "kernels/activation.h"
+#include "kernels/lp_norm.h"
 #include "norm/scheme.h"
-#include "ops/activation.h"
-#include "ops/rope.h"
 
 namespace normlab {
 

@@ -40,11 +40,6 @@ struct FusedActivation : torch::autograd::Function<FusedActivation> {
 
 }  // namespace
 
-template <>
-std::vector<std::string> enum_names<Activation>() {
-  return {"gelu", "relu", "swiglu"};
-}
-
 Tensor activate(const Tensor& x, Activation kind, bool fused) {
   if (fused) return FusedActivation::apply(x, static_cast<int64_t>(kind));
   switch (kind) {

@@ -3,16 +3,9 @@
 
 #include <torch/types.h>
 
-#include <string>
-#include <vector>
-
-#include "base/fields.h"
 #include "kernels/activation.h"
 
 namespace normlab {
-
-template <>
-std::vector<std::string> enum_names<Activation>();
 
 torch::Tensor activate(const torch::Tensor& x, Activation kind, bool fused);
 

@@ -6,11 +6,6 @@ using torch::Tensor;
 using torch::indexing::None;
 using torch::indexing::Slice;
 
-template <>
-std::vector<std::string> enum_names<RopePairing>() {
-  return {"interleaved", "half"};
-}
-
 RopeTable make_rope(int64_t length, int64_t d_head, double base, RopePairing pairing, torch::TensorOptions options) {
   const auto real = options.dtype(torch::kFloat64);
   const Tensor frequency = torch::pow(base, torch::arange(0, d_head, 2, real) * (-1.0 / static_cast<double>(d_head)));

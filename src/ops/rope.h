@@ -3,16 +3,9 @@
 
 #include <torch/types.h>
 
-#include <string>
-#include <vector>
-
-#include "base/fields.h"
 #include "kernels/lp_norm.h"
 
 namespace normlab {
-
-template <>
-std::vector<std::string> enum_names<RopePairing>();
 
 // cos and sin of shape [length, d_head / 2] for positions 0 .. length-1.
 struct RopeTable {

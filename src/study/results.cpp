@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "record/metrics.h"
+#include "record/run_dir.h"
 #include "record/safetensors.h"
 
 namespace normlab {

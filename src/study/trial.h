@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "study/plan.h"
-#include "train/trainer.h"
+#include "train/progress.h"
 
 namespace normlab {
 

@@ -9,18 +9,10 @@
 #include "record/metrics.h"
 #include "record/tensorboard.h"
 #include "train/checkpoint.h"
+#include "train/progress.h"
 #include "train/stepper.h"
 
 namespace normlab {
-
-enum class Outcome { finished, stopped_early, interrupted, diverged };
-
-struct Progress {
-  int64_t step = 0, max_steps = 0;
-  double loss = 0.0;
-  std::optional<double> val_loss;
-  double tokens_per_second = 0.0, seconds_left = 0.0;
-};
 
 class Trainer {
  public:

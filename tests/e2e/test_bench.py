@@ -83,6 +83,29 @@ def test_memory(recipe):
     assert all(big["peak_bytes"] > small["peak_bytes"] for big, small in zip(bigger, rows))
 
 
+def test_statistics_are_a_path_of_their_own(recipe):
+    rows = bench("step", "--config", recipe, "--path", "fused", "fused-stats")
+    check_rows(rows)
+    assert chosen(rows) == [("lp:1.5", "fused"), ("lp:1.5", "fused-stats")]
+
+
+def test_ops(recipe):
+    rows = bench("ops", "--config", recipe)
+    ops = ["linear", "linear_in", "linear_out", "add_norm", "gelu", "cross_entropy", "embedding", "adamw"]
+    assert chosen(rows) == [(op, path) for op in ops for path in ["fused", "composite"]]
+    assert all(row["min_s"] > 0 and row["threads"] == 1 for row in rows)
+    assert rows[0]["flops"] == rows[1]["flops"] == 16 * 6 * 1024 * WIDTH**2 == rows[2]["flops"] / 4
+
+
+def test_study(recipe):
+    rows = bench("study", "--config", recipe, "--scheme", "none", threads=2)
+    assert chosen(rows) == [("none", "fused"), ("none", "composite")]
+    step = bench("step", "--config", recipe, "--scheme", "none", "--path", "fused", repeat=1)[0]["flops"]
+    for row in rows:
+        assert row["threads"] == 2 and row["min_s"] > 0
+        assert row["flops"] >= 2 * step and row["flops"] % step == 0
+
+
 def test_attention():
     rows = bench("attention", "--lengths", 32, 64, "--scheme", "none", "lp:3", "--path", "fused", "composite", "sdpa")
     check_rows(rows)
@@ -124,6 +147,8 @@ def test_decode(recipe):
     (["step", "--peer", "/nonexistent/python", "--path", "torch-eager"], "cannot be started"),
     (["decode", "--path", "sdpa"], "sdpa"),
     (["attention", "--lengths", "0"], "--lengths"),
+    (["study", "--path", "torch-eager"], "--peer"),
+    (["ops", "--path", "sdpa"], "sdpa"),
     ([], "subcommand"),
 ], ids=str)
 def test_wrong_usage(arguments, message):

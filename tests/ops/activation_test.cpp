@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/fields.h"
 #include "fused_check.h"
 
 namespace normlab {
