@@ -35,21 +35,22 @@ struct Column {
 
 std::string in_bytes(const std::optional<int64_t>& bytes) { return bytes ? si(static_cast<double>(*bytes)) + "B" : ""; }
 
-std::vector<Column> columns_for(const std::function<double(const BenchRow&)>& share_of_peak) {
-  return {
+const std::vector<Column>& columns() {
+  static const std::vector<Column> all = {
       {"config", true, [](const BenchRow& r) { return r.config; }},
       {"scheme", true, [](const BenchRow& r) { return r.scheme; }},
       {"path", true, [](const BenchRow& r) { return r.path; }},
       {"min ms", false, [](const BenchRow& r) { return significant(1e3 * r.fastest(), 4); }},
       {"median ms", false, [](const BenchRow& r) { return significant(1e3 * median(r.seconds), 4); }},
       {"FLOP/s", false, [](const BenchRow& r) { return si(r.flops / r.fastest()); }},
-      {"of peak", false, [=](const BenchRow& r) { return fixed(100.0 * share_of_peak(r), 1) + " %"; }},
+      {"of peak", false, [](const BenchRow& r) { return fixed(100.0 * r.share_of_peak(), 1) + " %"; }},
       {"ratio", false, [](const BenchRow& r) { return fixed(r.ratio, 3); }},
       {"tokens/s", false,
        [](const BenchRow& r) { return r.tokens > 0 ? si(static_cast<double>(r.tokens) / r.fastest()) : ""; }},
       {"peak memory", false, [](const BenchRow& r) { return in_bytes(r.peak_bytes); }},
       {"extra memory", false, [](const BenchRow& r) { return in_bytes(r.extra_bytes); }},
   };
+  return all;
 }
 
 std::string padded(const std::string& text, size_t width, bool is_text) {
@@ -67,8 +68,7 @@ double timed(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-Bench::Bench(std::string name, const BenchOptions& options)
-    : name_(std::move(name)), options_(options), peak_(measured_peak(at::get_num_threads())) {}
+Bench::Bench(std::string name, const BenchOptions& options) : name_(std::move(name)), options_(options) {}
 
 int Bench::rounds_for(double round_seconds) const {
   if (options_.repeat > 0) return options_.repeat;
@@ -91,8 +91,14 @@ void Bench::measure(std::vector<Contender> contenders) {
     }
   const int rounds = rounds_for(round_seconds);
   const size_t n = contenders.size();
+  const double peak_seconds = std::clamp(round_seconds / static_cast<double>(std::max<size_t>(1, n)), 0.02, 1.0);
+  double peak = 0.0;
   for (size_t turn = 0; turn < n * static_cast<size_t>(rounds) && !stop_requested(); ++turn) {
     const size_t round = turn / n;
+    if (turn % n == 0) {
+      let_others_settle();
+      peak = std::max(peak, measured_peak(at::get_num_threads(), peak_seconds));
+    }
     Contender& one = contenders[(turn + round) % n];
     const double seconds = run(one, str("round ", round + 1, "/", rounds));
     if (!stop_requested()) one.row.seconds.push_back(seconds);
@@ -102,6 +108,7 @@ void Bench::measure(std::vector<Contender> contenders) {
     if (one.row.seconds.empty()) continue;
     if (one.finish && !stop_requested()) one.finish(one.row);
     rows_.push_back(std::move(one.row));
+    rows_.back().peak = peak;
     rows_.back().ratio = rows_.back().fastest() / rows_[group].fastest();
   }
 }
@@ -118,8 +125,8 @@ nlohmann::ordered_json Bench::to_json(const BenchRow& row) const {
                                 {"median_s", median(row.seconds)},
                                 {"flops", row.flops},
                                 {"flops_per_s", row.flops / row.fastest()},
-                                {"peak_flops_per_s", peak_},
-                                {"share_of_peak", share_of_peak(row)},
+                                {"peak_flops_per_s", row.peak},
+                                {"share_of_peak", row.share_of_peak()},
                                 {"ratio", row.ratio}};
   if (row.tokens > 0) out["tokens_per_s"] = static_cast<double>(row.tokens) / row.fastest();
   if (row.peak_bytes) out["peak_bytes"] = *row.peak_bytes;
@@ -131,7 +138,7 @@ nlohmann::ordered_json Bench::to_json(const BenchRow& row) const {
 
 void Bench::print_table() const {
   std::vector<std::string> lines(rows_.size() + 1);
-  for (const Column& column : columns_for([this](const BenchRow& row) { return share_of_peak(row); })) {
+  for (const Column& column : columns()) {
     std::vector<std::string> cells = {column.title};
     size_t width = column.title.size();
     bool any = false;
@@ -148,7 +155,6 @@ void Bench::print_table() const {
 }
 
 Exit Bench::report(const std::string& next) {
-  peak_ = std::max(peak_, measured_peak(at::get_num_threads()));
   if (options_.json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const BenchRow& row : rows_) all.push_back(to_json(row));
@@ -156,8 +162,10 @@ Exit Bench::report(const std::string& next) {
   } else {
     if (!rows_.empty()) print_table();
     const int threads = at::get_num_threads();
+    double peak = 0.0;
+    for (const BenchRow& row : rows_) peak = std::max(peak, row.peak);
     print_line(str("\n", this_machine().cpu, ", ", threads, threads == 1 ? " thread, " : " threads, ", isa_name(),
-                   "; peak ", si(peak_), "FLOP/s measured. ratio: fastest time over that of the config's first row."));
+                   "; peak ", si(peak), "FLOP/s measured. ratio: fastest time over that of the config's first row."));
   }
   if (stop_requested()) {
     log_line(str("stopped; ", rows_.size(), " rows were measured"));

@@ -31,8 +31,10 @@ struct BenchRow {
   std::optional<int64_t> extra_bytes = {};  // beyond inputs, outputs and gradients
   std::vector<double> seconds = {};
   double ratio = 1.0;  // fastest repetition over that of the first row of the config
+  double peak = 0.0;   // the machine's, measured between the repetitions
 
   double fastest() const;
+  double share_of_peak() const { return flops / fastest() / peak; }
 };
 
 struct Contender {
@@ -41,7 +43,8 @@ struct Contender {
   std::function<void(BenchRow&)> finish = {};  // after the last repetition, for what is not a time
 };
 
-// Rows and the machine's peak, which is measured before and after them.
+// Rows, and beside them the machine's peak: measured once a round, for as long as a repetition takes, because a shared
+// or warm processor keeps up over seconds less than in a burst. The best round counts, as for the rows.
 class Bench {
  public:
   Bench(std::string name, const BenchOptions& options);
@@ -56,11 +59,9 @@ class Bench {
   int rounds_for(double round_seconds) const;
   nlohmann::ordered_json to_json(const BenchRow& row) const;
   void print_table() const;
-  double share_of_peak(const BenchRow& row) const { return row.flops / row.fastest() / peak_; }
 
   std::string name_;
   BenchOptions options_;
-  double peak_;
   std::vector<BenchRow> rows_;
 };
 

@@ -51,25 +51,25 @@ HWY_EXPORT(run_chains);
 
 namespace {
 
-double best_rate() {
-  constexpr int kRuns = 8, kRepeats = 6000000;  // 10 to 20 ms, as a step takes: no burst above the lasting clock
-  double best = 0.0;
-  for (int run = 0; run < kRuns; ++run) {
-    const auto start = std::chrono::steady_clock::now();
-    const double operations = HWY_DYNAMIC_DISPATCH(run_chains)(kRepeats);
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    best = std::max(best, operations / elapsed.count());
-  }
-  return best;
+double rate_over(double seconds) {
+  constexpr int kRepeats = 100000;  // well below a millisecond
+  const auto start = std::chrono::steady_clock::now();
+  double operations = 0.0;
+  std::chrono::duration<double> elapsed{};
+  do {
+    operations += HWY_DYNAMIC_DISPATCH(run_chains)(kRepeats);
+    elapsed = std::chrono::steady_clock::now() - start;
+  } while (elapsed.count() < seconds);
+  return operations / elapsed.count();
 }
 
 }  // namespace
 
-double measured_peak(int threads) {
+double measured_peak(int threads, double seconds) {
   std::vector<double> rates(static_cast<size_t>(std::max(threads, 1)));
   std::vector<std::thread> others;
-  for (size_t i = 1; i < rates.size(); ++i) others.emplace_back([&rates, i] { rates[i] = best_rate(); });
-  rates[0] = best_rate();
+  for (size_t i = 1; i < rates.size(); ++i) others.emplace_back([&, i] { rates[i] = rate_over(seconds); });
+  rates[0] = rate_over(seconds);
   for (auto& other : others) other.join();
   double sum = 0.0;
   for (const double rate : rates) sum += rate;

@@ -4,7 +4,7 @@
 namespace normlab {
 
 // Floating-point operations a second (a multiply-add counts as two) of `threads` threads at once, each in registers
-// only, on the best instruction set of the processor; the best of several short runs, about 0.1 s in all.
-double measured_peak(int threads);
+// only, on the best instruction set of the processor, kept up for `seconds`.
+double measured_peak(int threads, double seconds);
 
 }  // namespace normlab
