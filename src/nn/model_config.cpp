@@ -78,6 +78,9 @@ void resolve(ModelConfig& c, const NormScheme& scheme) {
 std::string why_not_fused(const ModelConfig& c, const NormScheme& scheme) {
   if (scheme.qk != QkNorm::none && scheme.scope == QkScope::all_heads) return "norm.scope is all_heads";
   if (c.d_head > 256) return "model.d_head is above 256";
+  // The kernel multiplies by the gain after the rotation, which only a gain of whole heads lets it do.
+  if (scheme.gain == GainSharing::channel && c.positions == Positions::rope && scheme.order == QkOrder::before_rope)
+    return "norm.gain is channel and norm.order before_rope";
   return {};
 }
 

@@ -111,9 +111,9 @@ Table speed_table(const ChartInput& input) {
               {{"", "variant", Align::left},
                {"folds that reach it", "", Align::right},
                {"steps", "", Align::right, Best::lowest},
-               {"as fast in steps", "", Align::right, Best::highest},
+               {"as fast in steps", "", Align::right},
                {"95 % interval", "", Align::right},
-               {"as fast in time", "", Align::right, Best::highest},
+               {"as fast in time", "", Align::right},
                {"95 % interval", "", Align::right}},
               {}};
   for (const Comparison& comparison : input.analysis.comparisons) {

@@ -42,6 +42,11 @@ TEST(Config, DerivedValuesAreFilledIn) {
 
 TEST(Config, KernelsAreChosenInOnePlace) {
   EXPECT_EQ(load({"norm.scheme=lp", "norm.scope=all_heads"}).config.model.kernels, Kernels::composite);
+  const auto channel_gain = [](const char* order) {
+    return load({"norm.scheme=lp", "norm.gain=channel", "model.positions=rope", order}).config.model.kernels;
+  };
+  EXPECT_EQ(channel_gain("norm.order=before_rope"), Kernels::composite);
+  EXPECT_EQ(channel_gain("norm.order=after_rope"), Kernels::fused);
   EXPECT_THAT(
       [] {
         load({"norm.scheme=lp", "norm.scope=all_heads", "model.kernels=fused"});
