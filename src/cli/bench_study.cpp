@@ -15,7 +15,7 @@
 namespace normlab {
 namespace {
 
-constexpr double seconds_of_a_turn = 0.5;  // long against the start of a step in the other process
+constexpr double flops_of_a_turn = 2e10;  // of each process: some tenths of a second, long against the start of a turn
 
 struct StudyOptions {
   BenchOptions bench;
@@ -54,13 +54,13 @@ Contender contender(const StudyOptions& options, const std::string& config, cons
                       : std::make_unique<Peer>(own_server(config, scheme, path));
   };
   auto crew = std::make_shared<Crew>(options.jobs, hire);
-  const double once = crew->run(1);  // also warms up
-  const int steps = std::max(1, static_cast<int>(seconds_of_a_turn / std::max(once, 1e-6)));
+  const double flops = flops_of_step(model, bench_vocab_size);
+  const int steps = std::max(1, static_cast<int>(flops_of_a_turn / flops));  // the same for every path
   Contender one;
   one.row = {.config = config,
              .scheme = scheme_label(scheme, model.norm),
              .path = path,
-             .flops = options.jobs * steps * flops_of_step(model, bench_vocab_size)};
+             .flops = options.jobs * steps * flops};
   one.run = [crew, steps] { return crew->run(steps); };
   return one;
 }
@@ -113,10 +113,10 @@ void add_bench_study(CLI::App& bench, Exit& exit) {
       ->type_name("PYTHON");
   verb->add_flag("--serve", options->serve)->group("");
   verb->footer(
-      "As many processes as --threads says, all cores by default. A repetition is about half a second of steps of each.\n"
+      "As many processes as --threads says, all cores by default. A repetition is 20 GFLOP of steps of each.\n"
       "Default: config S, schemes none and lp:2.5.\n"
       "Example:\n"
-      "  normlab bench study --config recipes/lp-shakespeare-small.toml --peer python3");
+      "  normlab bench study --config recipes/shakespeare-cpu.toml --peer python3");
   verb->callback([options, &exit] { exit = bench_study(*options); });
 }
 
