@@ -21,11 +21,6 @@ using torch::Tensor;
 constexpr int tokens = 1024;  // of a pass through the layers, see train/stepper.cpp
 constexpr int turns = 16;     // in a repetition, so that it is long against the clock
 
-struct OpsOptions {
-  BenchOptions bench;
-
-};
-
 struct Op {
   std::string name;
   double flops = 0.0;
@@ -98,24 +93,26 @@ std::vector<Op> ops_of(int64_t width, bool fused) {
           adamw_op(width, fused)};
 }
 
-Exit bench_ops(OpsOptions options) {
-  BenchOptions& chosen = options.bench;
+Exit bench_ops(BenchOptions chosen) {
   use_threads(chosen.threads == 0 ? 1 : chosen.threads);
   if (chosen.configs.empty()) chosen.configs = {"L", "S"};
   if (chosen.paths.empty()) chosen.paths = {"fused", "composite"};
   Bench bench("ops", chosen);
   for (const std::string& config : chosen.configs) {
     const int64_t width = bench_config(config, "", "fused").model.d_model;
-    for (size_t i = 0; i < ops_of(width, true).size() && !stop_requested(); ++i) {
+    std::vector<std::vector<Op>> by_path;
+    for (const std::string& path : chosen.paths) by_path.push_back(ops_of(width, path == "fused"));
+    for (size_t i = 0; i < by_path.front().size() && !stop_requested(); ++i) {
       std::vector<Contender> contenders;
-      for (const std::string& path : chosen.paths) {
-        const Op op = ops_of(width, path == "fused")[i];
-        contenders.push_back({.row = {.config = config, .scheme = op.name, .path = path, .flops = turns * op.flops},
-                              .run = [op] {
-                                return timed([&] {
-                                  for (int turn = 0; turn < turns; ++turn) op.run();
-                                });
-                              }});
+      for (size_t path = 0; path < by_path.size(); ++path) {
+        const Op& op = by_path[path][i];
+        contenders.push_back(
+            {.row = {.config = config, .scheme = op.name, .path = chosen.paths[path], .flops = turns * op.flops},
+             .run = [run = op.run] {
+               return timed([&] {
+                 for (int turn = 0; turn < turns; ++turn) run();
+               });
+             }});
       }
       bench.measure(std::move(contenders));
     }
@@ -127,9 +124,9 @@ Exit bench_ops(OpsOptions options) {
 
 void add_bench_ops(CLI::App& bench, Exit& exit) {
   auto* verb = bench.add_subcommand("ops", "the operators around attention, forward and backward, 1024 tokens");
-  auto options = std::make_shared<OpsOptions>();
-  options->bench.add_configs_to(*verb);
-  options->bench.add_measuring_to(*verb, {"fused", "composite"});
+  auto options = std::make_shared<BenchOptions>();
+  options->add_configs_to(*verb);
+  options->add_measuring_to(*verb, {"fused", "composite"});
   verb->footer(
       "The column scheme names the operator; a repetition is 16 calls. One thread unless --threads says otherwise, as\n"
       "in a training step every thread runs whole layers. FLOP/s counts matrix products only; ratio is that of an\n"
