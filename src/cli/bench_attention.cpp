@@ -71,7 +71,7 @@ AttentionForm form_of(const Config& config) {
   if (gains > 0)
     form.gain = torch::full({gains}, initial_gain(norm, {.d_head = d_head, .length = config.model.seq_len}))
                     .requires_grad_(true);
-  form.scale = norm.logit_scale == LogitScale::one ? 1.0 : 1.0 / std::sqrt(double{d_head});
+  form.scale = value_of(norm.logit_scale, {.d_head = d_head, .d_model = config.model.d_model});
   return form;
 }
 

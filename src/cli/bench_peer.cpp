@@ -25,12 +25,15 @@ std::string unknown_to_peer(const Config& config) {
   const ModelConfig& model = config.model;
   const NormScheme& norm = config.norm;
   const bool normalised = norm.qk != QkNorm::none;
-  if (norm.sublayer != SublayerNorm::layer) return "norm.sublayer";
-  if (norm.placement != NormPlacement::pre) return "norm.placement";
-  if (norm.learn_p) return "norm.learn_p";
-  if (normalised && norm.scope != QkScope::head) return "norm.scope";
-  if (norm.gain != (normalised ? GainSharing::layer : GainSharing::none)) return "norm.gain";
-  if (norm.logit_scale != (normalised ? LogitScale::one : LogitScale::inverse_sqrt_d_head)) return "norm.logit_scale";
+  if (normalised && norm.qk != QkNorm::lp) return "norm.qk";
+  // It computes the rows none and lp, with any p, epsilon and initial gain.
+  NormScheme known = find_scheme(normalised ? "lp" : "none"), ours = norm;
+  known.name = norm.name, known.p = norm.p, known.qk_eps = norm.qk_eps, known.gain_init = norm.gain_init;
+  FieldList theirs, wanted;
+  list_fields(known, theirs);
+  list_fields(ours, wanted);
+  for (size_t i = 0; i < wanted.fields().size(); ++i)
+    if (wanted.fields()[i].get() != theirs.fields()[i].get()) return wanted.fields()[i].key;
   if (model.n_kv_heads != model.n_heads) return "model.n_kv_heads";
   if (model.d_head * model.n_heads != model.d_model) return "model.d_head";
   if (model.activation != Activation::gelu) return "model.activation";

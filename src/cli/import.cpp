@@ -53,9 +53,9 @@ Exit import_weights(const ImportOptions& options) {
 }  // namespace
 
 void add_import(CLI::App& app, Exit& exit) {
-  auto* verb = app.add_subcommand("import", "make a checkpoint from weights of nanoGPT, nGPT's baseline or Llama");
+  auto* verb = app.add_subcommand("import", "make a checkpoint from weights of nanoGPT, nGPT, Llama, Qwen3 or OLMo 2");
   auto options = std::make_shared<ImportOptions>();
-  verb->add_option("--from", options->from, "nanogpt, ngpt or llama")->required()->type_name("SOURCE");
+  verb->add_option("--from", options->from, "nanogpt, ngpt, llama, qwen3 or olmo2")->required()->type_name("SOURCE");
   verb->add_option("file", options->file, "safetensors file")->required()->type_name("FILE");
   verb->add_option("-o,--out", options->out, "folder of the new checkpoint")->required()->type_name("DIR");
   verb->add_option("--model-config", options->config,

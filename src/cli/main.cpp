@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
   add_config(app, exit);
   add_verify(app, exit);
   add_import(app, exit);
+  add_export(app, exit);
   add_score(app, exit);
   add_bpe(app, exit);
   add_bench(app, exit);

@@ -3,7 +3,8 @@
 
 #include "base/text.h"
 #include "cli/verbs.h"
-#include "norm/scheme.h"
+#include "models/decoder_lm.h"
+#include "nn/kernel_use.h"
 
 namespace normlab {
 namespace {
@@ -13,6 +14,36 @@ struct SchemesOptions {
   bool json = false;
 };
 
+// The model of one layer that a row is shown with: the defaults, and what its authors recommend.
+ModelConfig shown_model(const NormScheme& row) {
+  ModelConfig config;
+  FieldList list;
+  list_fields(config, list);
+  for (const auto& [key, value] : row.recommended)
+    if (key.starts_with("model.")) list.at(key, row.name).set(value);
+  config.n_layers = 1;
+  resolve(config, row);
+  return config;
+}
+
+struct ShownParameter {
+  std::string name, shape;
+  double start = 0.0;
+};
+
+// The learnable tensors beside weights and biases, with their first value.
+std::vector<ShownParameter> shown_parameters(const NormScheme& row) {
+  constexpr int vocab_size = 65;
+  DecoderLm model(shown_model(row), row, vocab_size, 0);
+  std::vector<ShownParameter> list;
+  model.visit([&](const std::string& name, torch::Tensor& tensor, Role role) {
+    const bool own = role == Role::norm_gain || role == Role::norm_bias || role == Role::qk_gain ||
+                     role == Role::qk_p || role == Role::scale;
+    if (own) list.push_back({name, c10::str(tensor.sizes()), tensor.detach().flatten()[0].item<double>()});
+  });
+  return list;
+}
+
 nlohmann::ordered_json to_json(const NormScheme& row) {
   nlohmann::ordered_json out = {
       {"name", row.name}, {"title", row.title}, {"equation", row.equation}, {"source", row.source}};
@@ -20,19 +51,40 @@ nlohmann::ordered_json to_json(const NormScheme& row) {
   FieldList list;
   list_fields(copy, list);
   for (const Field& field : list.fields()) out["fields"][field.key] = field.get();
+  out["recommended"] = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : row.recommended) out["recommended"][key] = value;
+  out["parameters"] = nlohmann::ordered_json::array();
+  for (const ShownParameter& each : shown_parameters(row))
+    out["parameters"].push_back({{"name", each.name}, {"shape", each.shape}, {"start", each.start}});
+  for (const KernelUse& use : kernel_use(shown_model(row), row)) out["kernels"][use.part] = use.served_by;
   return out;
 }
 
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max<size_t>(text.size() + 2, width), ' ');
+  return text;
+}
+
 void print_details(const NormScheme& row) {
-  print_line(str(row.name, ": ", row.title, "\n\n  ", row.equation, "\n\nsource: ", row.source, "\n"));
+  print_line(str(row.name, ": ", row.title, "\n"));
+  for (const std::string& line : split(row.equation, ';')) print_line("  " + trim(line));
+  print_line(str("\nsource: ", row.source, "\n\nanswers"));
   NormScheme copy = row;
   FieldList list;
   list_fields(copy, list);
   for (const Field& field : list.fields()) {
-    std::string line = str("  ", field.key, " = ", field.get());
-    line.resize(std::max<size_t>(line.size() + 2, 38), ' ');
-    print_line(line + field.doc);
+    print_line(padded(str("  ", field.key, " = ", field.get()), 38) + field.doc);
   }
+  if (!row.recommended.empty()) print_line("\nrecommended, where nothing else is said");
+  for (const auto& [key, value] : row.recommended) print_line(str("  ", key, " = ", value));
+  print_line("\nlearnable beside weights and biases, in the default model with one layer: shape, first value");
+  const auto parameters = shown_parameters(row);
+  for (const ShownParameter& each : parameters)
+    print_line(str(padded("  " + each.name, 38), padded(each.shape, 10), significant(each.start, 4)));
+  if (parameters.empty()) print_line("  nothing");
+  print_line("\nkernels");
+  for (const KernelUse& use : kernel_use(shown_model(row), row))
+    print_line(padded("  " + use.part, 38) + use.served_by);
   print_line(str("\nuse it: normlab train --set norm.scheme=", row.name));
 }
 
@@ -48,9 +100,7 @@ Exit show_schemes(const SchemesOptions& options) {
       all.push_back(to_json(row));
       continue;
     }
-    std::string name = row.name;
-    name.resize(std::max<size_t>(name.size() + 2, 12), ' ');
-    print_line(str(name, row.title, "\n", std::string(12, ' '), row.equation));
+    print_line(str(padded(row.name, 16), row.title, "\n", std::string(16, ' '), row.equation));
   }
   if (options.json)
     print_json(all);

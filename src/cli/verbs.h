@@ -23,6 +23,7 @@ void add_schemes(CLI::App& app, Exit& exit);
 void add_config(CLI::App& app, Exit& exit);
 void add_verify(CLI::App& app, Exit& exit);
 void add_import(CLI::App& app, Exit& exit);
+void add_export(CLI::App& app, Exit& exit);
 void add_score(CLI::App& app, Exit& exit);
 void add_bpe(CLI::App& app, Exit& exit);
 void add_bench(CLI::App& app, Exit& exit);

@@ -2,14 +2,17 @@
 
 #include <ATen/Parallel.h>
 
+#include <cmath>
 #include <numbers>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "models/init.h"
+#include "nn/qk_gain.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
+#include "ops/lp_norm.h"
 
 namespace normlab {
 namespace {
@@ -28,6 +31,8 @@ Tensor sinusoids(int64_t length, int64_t c, torch::TensorOptions options) {
   return torch::sin(angle + odd * (std::numbers::pi / 2)).to(options.dtype());  // sin(x + pi/2) = cos(x)
 }
 
+Tensor unit_rows(const Tensor& table) { return lp_normalize(table, 2.0, 1e-12); }
+
 // The fused kernels are for float32 on the CPU.
 ModelConfig for_tensors(ModelConfig config, torch::TensorOptions options) {
   if (options.dtype() != torch::kFloat32 || options.device() != torch::kCPU) config.kernels = Kernels::composite;
@@ -39,8 +44,8 @@ ModelConfig for_tensors(ModelConfig config, torch::TensorOptions options) {
 DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vocab_size, uint64_t seed,
                      torch::TensorOptions options)
     : config_(for_tensors(wanted, options)),
+      scheme_(scheme),
       vocab_size_(vocab_size),
-      learn_gain_(scheme.learn_gain),
       embedding_(torch::zeros({vocab_size, wanted.d_model}, options)) {
   const ModelConfig& config = config_;
   if (config.positions == Positions::learned) positions_ = torch::zeros({config.seq_len, config.d_model}, options);
@@ -49,14 +54,38 @@ DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vo
     rope_ = make_rope(config.seq_len, config.d_head, config.rope_base, config.rope_pairing, options);
   if (config.kernels == Kernels::fused) packed_head_ = std::make_shared<PackedWeight>();
   if (!config.tied_head) head_ = torch::zeros({vocab_size, config.d_model}, options);
-  if (scheme.gain == GainSharing::model)
-    model_gain_ = torch::full({1}, initial_gain(scheme, {config.d_head, config.n_heads, config.seq_len}), options);
+  model_gain_ = model_gain(config, scheme, options);
+  if (scheme.output_scale == OutputScale::s_z)
+    s_z_ = scaled_parameter(vocab_size, {1.0, value_of(scheme.stored_scale, {config.d_head, config.d_model})}, options);
   for (int layer = 0; layer < config.n_layers; ++layer) blocks_.emplace_back(config, scheme, layer, options);
-  if (scheme.placement == NormPlacement::pre)
+  if (scheme.placement != NormPlacement::post)
     final_norm_ = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
 
   initialise(*this, config, seed);
-  visit([](const std::string&, Tensor& tensor, Role) { tensor.requires_grad_(true); });
+  start_schemes_state();
+  visit([](const std::string&, Tensor& tensor, Role role) { tensor.requires_grad_(role != Role::state); });
+}
+
+void DecoderLm::start_schemes_state() {
+  // Normalised at the start, also where only the ball is asked for afterwards.
+  visit([&](const std::string&, Tensor& tensor, Role role) {
+    WeightConstraint constraint = constraint_of(scheme_, role);
+    if (constraint.kind == Constraint::ball) constraint.kind = Constraint::unit;
+    constrain(tensor, constraint);
+  });
+  constexpr int iterations_at_start = 100;
+  for (const Block& block : blocks_)
+    block.visit_linears([](const Linear& linear) {
+      linear.power_iterations(iterations_at_start);
+      if (linear.gamma.defined() && !linear.gamma.is_meta()) linear.gamma.fill_(linear.sigma());
+    });
+}
+
+void DecoderLm::after_step() {
+  for (Block& block : blocks_) {
+    block.clip_logits();
+    block.visit_linears([](const Linear& linear) { linear.power_iterations(1); });
+  }
 }
 
 Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position) const {
@@ -64,39 +93,77 @@ Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position) const {
   if (end > config_.seq_len)
     throw Error("model", str("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
-  const Tensor x = embedding(embedding_, tokens_bt, fused);
+  const Tensor x = scheme_.embedding == EmbeddingNorm::fixnorm
+                       ? embedding(unit_rows(embedding_), tokens_bt, fused) * std::sqrt(double(config_.d_model))
+                       : embedding(embedding_, tokens_bt, fused);
   if (!positions_.defined()) return x;
   return x + embedding(positions_, torch::arange(first_position, end, tokens_bt.options()).expand_as(tokens_bt), fused);
 }
 
-Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
+Tensor DecoderLm::hidden(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
   const int64_t first_position = caches ? caches->front().length() : 0;
   Stream stream{
       dropout(embed(tokens_bt, first_position), pass.dropout(config_.dropout, 0, embedding_site, tokens_bt.size(1)))};
   const RopeTable* rope = rope_.cos.defined() ? &rope_ : nullptr;
+  const Tensor gain = model_gain_.used();
   for (size_t layer = 0; layer < blocks_.size(); ++layer)
-    blocks_[layer](stream, pass, model_gain_, rope, caches ? &(*caches)[layer] : nullptr);
-  const Tensor y = final_norm_(stream), &head = head_.defined() ? head_ : embedding_;
-  return packed_head_ ? fused_linear(y, head, Tensor(), packed_head_) : torch::linear(y, head);
+    blocks_[layer](stream, pass, gain, rope, caches ? &(*caches)[layer] : nullptr);
+  return final_norm_(stream);
+}
+
+Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
+  return head(hidden(tokens_bt, pass, caches));
+}
+
+Tensor DecoderLm::head(const Tensor& y_btc) const {
+  const Tensor stored = head_.defined() ? head_ : embedding_;
+  const Tensor weight = scheme_.embedding == EmbeddingNorm::fixnorm ? unit_rows(stored) : stored;
+  Tensor z = packed_head_ ? fused_linear(y_btc, weight, Tensor(), packed_head_) : torch::linear(y_btc, weight);
+  if (s_z_.defined()) z = z * s_z_.used();
+  const double cap = scheme_.output_soft_cap;
+  return cap > 0.0 ? (z / cap).tanh() * cap : z;
 }
 
 Tensor DecoderLm::loss(const Tensor& tokens_bt, const Tensor& targets_bt, const Pass& pass) const {
   Tensor scores = logits(tokens_bt, pass).view({-1, vocab_size_});
-  return cross_entropy(std::move(scores), targets_bt.reshape({-1}), config_.kernels == Kernels::fused);
+  const Tensor targets = targets_bt.reshape({-1});
+  // The fused kernel writes over the logits that the z-loss still needs.
+  if (pass.training && scheme_.z_loss > 0.0) {
+    const Tensor z_loss = scores.logsumexp(-1).square().mean() * scheme_.z_loss;
+    return cross_entropy(std::move(scores), targets, /*fused=*/false) + z_loss;
+  }
+  return cross_entropy(std::move(scores), targets, config_.kernels == Kernels::fused);
 }
 
 void DecoderLm::visit(const ParameterVisitor& visitor) {
   visitor("embedding.weight", embedding_, Role::embedding);
   if (config_.positions == Positions::learned) visitor("positions.weight", positions_, Role::position);
-  if (model_gain_.defined() && learn_gain_) visitor("qk_gain", model_gain_, Role::qk_gain);
+  if (model_gain_.defined() && scheme_.learn_gain) visitor("qk_gain", model_gain_.stored, Role::qk_gain);
   for (size_t layer = 0; layer < blocks_.size(); ++layer) blocks_[layer].visit(str("layers.", layer), visitor);
   final_norm_.visit("final_norm", visitor);
   if (head_.defined()) visitor("head.weight", head_, Role::weight);
+  if (s_z_.defined()) visitor("s_z", s_z_.stored, Role::scale);
+}
+
+NamedTensors DecoderLm::state() {
+  NamedTensors list;
+  visit([&list](const std::string& name, Tensor& tensor, Role) { list.emplace_back(name, tensor); });
+  return list;
 }
 
 NamedTensors DecoderLm::parameters() {
   NamedTensors list;
-  visit([&list](const std::string& name, Tensor& tensor, Role) { list.emplace_back(name, tensor); });
+  visit([&list](const std::string& name, Tensor& tensor, Role role) {
+    if (role != Role::state) list.emplace_back(name, tensor);
+  });
+  return list;
+}
+
+std::vector<WeightConstraint> DecoderLm::constraints() {
+  std::vector<WeightConstraint> list;
+  visit([&](const std::string&, Tensor&, Role role) {
+    if (role != Role::state) list.push_back(constraint_of(scheme_, role));
+  });
   return list;
 }
 
@@ -112,7 +179,9 @@ void DecoderLm::pack_weights() const {
 
 DecoderLm DecoderLm::alias() const {
   DecoderLm copy = *this;
-  copy.visit([](const std::string&, Tensor& tensor, Role) { tensor = tensor.detach().requires_grad_(true); });
+  copy.visit([](const std::string&, Tensor& tensor, Role role) {
+    tensor = tensor.detach().requires_grad_(role != Role::state);
+  });
   return copy;
 }
 

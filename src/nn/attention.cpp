@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include "nn/qk_gain.h"
+#include "norm/nu.h"
+
 namespace normlab {
 namespace {
 
@@ -9,30 +12,21 @@ using torch::Tensor;
 
 constexpr int attention_site = 0;  // of dropout in a layer; block.cpp has the others
 
-double logit_scale(LogitScale scale, int64_t d_head) {
-  switch (scale) {
-    case LogitScale::inverse_sqrt_d_head:
-      return 1.0 / std::sqrt(static_cast<double>(d_head));
-    case LogitScale::one:
-      break;
-  }
-  return 1.0;
+// With the constants nu of the q and k maps, sqrt(d_model / d_head) each, where no norm takes them out. Those of the v
+// and out maps, sqrt(d_model / d_head) and sqrt(d_head / d_model), have the product 1.
+double logit_scale(const ModelConfig& config, const NormScheme& scheme) {
+  const double scale = value_of(scheme.logit_scale, {config.d_head, config.d_model});
+  if (scheme.map_scale != MapScale::nu || scheme.qk != QkNorm::none) return scale;
+  const double nu = nu_of_map(config.d_model, config.d_head);
+  return scale * nu * nu;
 }
 
-// Entries of a layer's own gain; none when it has none or the model holds it.
-int64_t gain_size(GainSharing sharing, int64_t n_heads, int64_t d_head) {
-  switch (sharing) {
-    case GainSharing::layer:
-      return 1;
-    case GainSharing::head:
-      return n_heads;
-    case GainSharing::channel:
-      return n_heads * d_head;
-    case GainSharing::none:
-    case GainSharing::model:
-      break;
-  }
-  return 0;
+QkAffineTensors make_affine(const NormScheme& scheme, bool with_bias, int64_t heads, int64_t d_head,
+                            torch::TensorOptions options) {
+  if (scheme.qk_affine == QkAffine::none) return {};
+  const int64_t size = scheme.qk_affine == QkAffine::own ? heads * d_head : d_head;
+  return {.weight = torch::ones({size}, options),
+          .bias = with_bias && scheme.qk == QkNorm::layer ? torch::zeros({size}, options) : Tensor()};
 }
 
 }  // namespace
@@ -48,15 +42,27 @@ Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int la
       n_kv_heads_(config.n_kv_heads),
       d_head_(config.d_head),
       dropout_(config.dropout),
-      scale_(logit_scale(scheme.logit_scale, config.d_head)),
       learn_gain_(scheme.learn_gain),
       fused_(config.kernels == Kernels::fused),
-      qk_{.norm = scheme.qk, .p = scheme.p, .scope = scheme.scope, .order = scheme.order, .eps = scheme.qk_eps},
+      qk_clip_(scheme.qk_clip),
+      gain_on_(scheme.gain_on),
+      form_{.fused = fused_,
+            .qk = {.norm = scheme.qk,
+                   .p = scheme.p,
+                   .scope = scheme.scope,
+                   .order = scheme.order,
+                   .eps = scheme.qk_eps,
+                   .groups = scheme.qk_groups},
+            .q_affine = make_affine(scheme, config.bias, n_heads_, d_head_, options),
+            .k_affine = make_affine(scheme, config.bias, n_kv_heads_, d_head_, options),
+            .scale = logit_scale(config, scheme),
+            .row_scale = scheme.row_scale,
+            .soft_cap = scheme.soft_cap,
+            .max_logits = qk_clip_ > 0.0 ? std::make_shared<MaxLogits>(n_heads_) : nullptr},
       qkv_(config.d_model, (n_heads_ + 2 * n_kv_heads_) * d_head_, config.bias, fused_, options),
-      out_(n_heads_ * d_head_, config.d_model, config.bias, fused_, options) {
-  const int64_t gains = gain_size(scheme.gain, n_heads_, d_head_);
-  if (gains > 0)
-    gain_ = torch::full({gains}, initial_gain(scheme, {config.d_head, config.n_heads, config.seq_len}), options);
+      out_(n_heads_ * d_head_, config.d_model, config.bias, fused_, options),
+      gain_(layer_gain(config, scheme, options)) {
+  if (scheme.sigma_reparam) qkv_.add_sigma(), out_.add_sigma();
   if (scheme.learn_p) {
     const double above = scheme.p - 1.0, raw = above + std::log(-std::expm1(-above));  // softplus(raw) = above
     raw_p_ = torch::full({scheme.p_sharing == PSharing::head ? n_heads_ : 1}, raw, options);
@@ -64,8 +70,11 @@ Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int la
 }
 
 AttentionForm Attention::form(const Tensor& model_gain, const RopeTable* rope) const {
-  AttentionForm form{.fused = fused_, .qk = qk_, .gain = gain_.defined() ? gain_ : model_gain, .scale = scale_};
+  AttentionForm form = form_;
   form.qk.rope = rope;
+  form.gain = gain_.defined() ? gain_.used() : model_gain;
+  // <g o q, g o k> = <g^2 o q, k>: the keys stay as they are.
+  if (gain_on_ == GainOn::both) form.gain = form.gain * form.gain;
   if (raw_p_.defined()) form.qk.learned_p = torch::softplus(raw_p_) + 1.0;
   return form;
 }
@@ -75,6 +84,7 @@ Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor
   const int64_t b = x_btc.size(0), t = x_btc.size(1);
   const Tensor qkv = qkv_(x_btc).view({b, t, n_heads_ + 2 * n_kv_heads_, d_head_});
   AttentionForm how = form(model_gain, rope);
+  if (!pass.training) how.max_logits = nullptr;
   how.dropout = pass.dropout(dropout_, layer_, attention_site, n_heads_ * t);
   how.stats = pass.layer_stats(layer_, n_heads_);
 
@@ -93,8 +103,32 @@ Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor
 void Attention::visit(const std::string& name, const ParameterVisitor& visitor) {
   qkv_.visit(name + ".qkv", Role::weight, visitor);
   out_.visit(name + ".out", Role::residual_weight, visitor);
-  if (gain_.defined() && learn_gain_) visitor(name + ".qk_gain", gain_, Role::qk_gain);
+  for (const auto& [part, affine] : {std::pair(".q_norm", &form_.q_affine), std::pair(".k_norm", &form_.k_affine)}) {
+    if (affine->weight.defined()) visitor(name + part + ".weight", affine->weight, Role::norm_gain);
+    if (affine->bias.defined()) visitor(name + part + ".bias", affine->bias, Role::norm_bias);
+  }
+  if (gain_.defined() && learn_gain_) visitor(name + ".qk_gain", gain_.stored, Role::qk_gain);
   if (raw_p_.defined()) visitor(name + ".qk_p", raw_p_, Role::qk_p);
+}
+
+void Attention::scale_rows(int64_t first_head, double factor) {
+  qkv_.weight.narrow(0, first_head * d_head_, d_head_).mul_(factor);
+  if (qkv_.bias.defined()) qkv_.bias.narrow(0, first_head * d_head_, d_head_).mul_(factor);
+}
+
+void Attention::clip_logits() {
+  if (qk_clip_ <= 0.0) return;
+  const torch::NoGradGuard no_grad;
+  for (int64_t head = 0; head < n_heads_; ++head) {
+    const double largest = form_.max_logits->of(static_cast<size_t>(head));
+    if (!(largest > qk_clip_)) continue;
+    const double gamma = qk_clip_ / largest;
+    // A key head that several queries share stays as it is, as the shared keys of Kimi K2 do.
+    const bool own_keys = n_kv_heads_ == n_heads_;
+    scale_rows(head, own_keys ? std::sqrt(gamma) : gamma);
+    if (own_keys) scale_rows(n_heads_ + head, std::sqrt(gamma));
+  }
+  form_.max_logits->reset();
 }
 
 void Attention::visit_linears(const LinearVisitor& visitor) const {

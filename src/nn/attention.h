@@ -6,6 +6,7 @@
 #include "nn/linear.h"
 #include "nn/model_config.h"
 #include "nn/pass.h"
+#include "nn/scaled_parameter.h"
 #include "ops/attention.h"
 
 namespace normlab {
@@ -27,19 +28,24 @@ class Attention {
                            const RopeTable* rope, KvCache* cache = nullptr) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit_linears(const LinearVisitor& visitor) const;
+  // QK-clip: scales W_q and W_k of heads whose logits went above the limit since the last call.
+  void clip_logits();
 
  private:
+  void scale_rows(int64_t first_head, double factor);
   AttentionForm form(const torch::Tensor& model_gain, const RopeTable* rope) const;
 
   int layer_ = 0;
   int64_t n_heads_ = 0, n_kv_heads_ = 0, d_head_ = 0;
-  double dropout_ = 0.0, scale_ = 1.0;
+  double dropout_ = 0.0;
   bool learn_gain_ = true, fused_ = false;
-  QkTransform qk_;
-  Linear qkv_;  // rows: all queries, all keys, all values
+  double qk_clip_ = 0.0;
+  GainOn gain_on_ = GainOn::queries;
+  AttentionForm form_;  // all but what changes from step to step
+  Linear qkv_;          // rows: all queries, all keys, all values
   Linear out_;
-  torch::Tensor gain_;   // [1], [h] or [h * d]; undefined when shared by the model or absent
-  torch::Tensor raw_p_;  // p = 1 + softplus(raw_p); undefined when p is fixed
+  ScaledParameter gain_;  // [1], [h] or [h * d]; undefined when shared by the model or absent
+  torch::Tensor raw_p_;   // p = 1 + softplus(raw_p); undefined when p is fixed
 };
 
 }  // namespace normlab

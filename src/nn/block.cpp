@@ -1,5 +1,7 @@
 #include "nn/block.h"
 
+#include <cmath>
+
 namespace normlab {
 namespace {
 
@@ -7,9 +9,15 @@ using torch::Tensor;
 
 constexpr int attn_branch_site = 1, mlp_branch_site = 2;  // of dropout in a layer
 
-// x + branch(norm(x)), where the next norm will do the add, or norm(x + branch(x)).
+// x + branch(norm(x)), where the next norm will do the add, norm(x + branch(x)), x + norm(branch(x)), or a lerp.
 template <class Branch>
-void add_branch(Stream& stream, const StreamNorm& norm, NormPlacement placement, const Branch& branch) {
+void add_branch(Stream& stream, const StreamNorm& norm, const LerpResidual& lerp, NormPlacement placement,
+                const Branch& branch) {
+  if (lerp.defined()) {
+    branch(stream.x);
+    stream = {.x = lerp(stream)};
+    return;
+  }
   switch (placement) {
     case NormPlacement::pre:
       branch(norm(stream));
@@ -18,6 +26,12 @@ void add_branch(Stream& stream, const StreamNorm& norm, NormPlacement placement,
       branch(stream.x);
       stream = {.x = norm(stream)};
       return;
+    case NormPlacement::branch: {
+      branch(stream.x);
+      Stream out{.x = stream.branch};
+      stream = {.x = stream.x + dropout(norm(out), stream.dropout)};
+      return;
+    }
   }
 }
 
@@ -29,17 +43,22 @@ Block::Block(const ModelConfig& config, const NormScheme& scheme, int layer, tor
       placement_(scheme.placement),
       attn_norm_(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options),
       mlp_norm_(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options),
+      alpha_attn_(config, scheme, layer == 0, options),
+      alpha_mlp_(config, scheme, false, options),
       attn_(config, scheme, layer, options),
-      mlp_(config, options) {}
+      mlp_(config, scheme, options) {
+  if (scheme.sublayer_scale == DepthScale::inverse_sqrt_layer)
+    for (StreamNorm* norm : {&attn_norm_, &mlp_norm_}) norm->multiply_by(1.0 / std::sqrt(layer + 1.0));
+}
 
 void Block::operator()(Stream& stream, const Pass& pass, const Tensor& model_gain, const RopeTable* rope,
                        KvCache* cache) const {
   const int64_t t = stream.x.size(1);
-  add_branch(stream, attn_norm_, placement_, [&](const Tensor& in) {
+  add_branch(stream, attn_norm_, alpha_attn_, placement_, [&](const Tensor& in) {
     stream.branch = attn_(in, pass, model_gain, rope, cache);
     stream.dropout = pass.dropout(dropout_, layer_, attn_branch_site, t);
   });
-  add_branch(stream, mlp_norm_, placement_, [&](const Tensor& in) {
+  add_branch(stream, mlp_norm_, alpha_mlp_, placement_, [&](const Tensor& in) {
     stream.branch = mlp_(in);
     stream.dropout = pass.dropout(dropout_, layer_, mlp_branch_site, t);
   });
@@ -48,8 +67,10 @@ void Block::operator()(Stream& stream, const Pass& pass, const Tensor& model_gai
 void Block::visit(const std::string& name, const ParameterVisitor& visitor) {
   attn_norm_.visit(name + ".attn_norm", visitor);
   attn_.visit(name + ".attn", visitor);
+  alpha_attn_.visit(name + ".alpha_attn", visitor);
   mlp_norm_.visit(name + ".mlp_norm", visitor);
   mlp_.visit(name + ".mlp", visitor);
+  alpha_mlp_.visit(name + ".alpha_mlp", visitor);
 }
 
 void Block::visit_linears(const LinearVisitor& visitor) const {

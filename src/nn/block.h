@@ -1,8 +1,9 @@
-// One layer: attention and MLP, each added to the residual stream with its norm before or after.
+// One layer: attention and MLP, each joined to the residual stream with its norm before or after, or by a lerp.
 #pragma once
 
 #include "nn/attention.h"
 #include "nn/mlp.h"
+#include "nn/residual.h"
 #include "nn/stream_norm.h"
 
 namespace normlab {
@@ -17,12 +18,14 @@ class Block {
                   KvCache* cache = nullptr) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit_linears(const LinearVisitor& visitor) const;
+  void clip_logits() { attn_.clip_logits(); }
 
  private:
   int layer_ = 0;
   double dropout_ = 0.0;
   NormPlacement placement_ = NormPlacement::pre;
   StreamNorm attn_norm_, mlp_norm_;
+  LerpResidual alpha_attn_, alpha_mlp_;
   Attention attn_;
   Mlp mlp_;
 };

@@ -1,15 +1,16 @@
-// The feed-forward sublayer: out(activation(in(x))).
+// The feed-forward sublayer: out(activation(scale o in(x))).
 #pragma once
 
 #include "nn/linear.h"
 #include "nn/model_config.h"
+#include "nn/scaled_parameter.h"
 
 namespace normlab {
 
 class Mlp {
  public:
   Mlp() = default;
-  Mlp(const ModelConfig& config, torch::TensorOptions options);
+  Mlp(const ModelConfig& config, const NormScheme& scheme, torch::TensorOptions options);
 
   torch::Tensor operator()(const torch::Tensor& x_btc) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
@@ -20,6 +21,10 @@ class Mlp {
   bool fused_ = false;
   Linear in_;  // SwiGLU: rows up, then gate
   Linear out_;
+  ScaledParameter s_uv_;       // [rows of in_], of MapScale::s_uv
+  torch::Tensor nu_;           // the same place, constant, of MapScale::nu
+  double scale_root_ = 1.0;    // sqrt(d_model), beside s_uv
+  double output_scale_ = 1.0;  // what nu leaves to do after out_
 };
 
 }  // namespace normlab

@@ -68,6 +68,18 @@ void resolve(ModelConfig& c, const NormScheme& scheme) {
       (scheme.scope == QkScope::all_heads || c.n_kv_heads != c.n_heads))
     throw UsageError("norm.p_sharing", "a p for each head needs norm.scope=head and model.n_kv_heads = model.n_heads.");
 
+  if (scheme.residual != Residual::add && c.positions != Positions::rope)
+    throw UsageError("model.positions",
+                     "norm.residual is a lerp, which needs embeddings of norm 1; positions that are added to them "
+                     "change it. Set model.positions=rope.");
+  if (scheme.gain_on == GainOn::both && scheme.gain == GainSharing::channel && scheme.order == QkOrder::before_rope &&
+      c.positions == Positions::rope)
+    throw UsageError("norm.order",
+                     "a channel gain on both q and k stands after the rotation. Set norm.order=after_rope.");
+  if (c.d_head % scheme.qk_groups != 0)
+    throw UsageError("norm.qk_groups",
+                     str("got ", scheme.qk_groups, ", expected a divisor of model.d_head = ", c.d_head, "."));
+
   const std::string reason = why_not_fused(c, scheme);
   if (c.kernels == Kernels::fused && !reason.empty())
     throw UsageError("model.kernels",
@@ -77,6 +89,7 @@ void resolve(ModelConfig& c, const NormScheme& scheme) {
 
 std::string why_not_fused(const ModelConfig& c, const NormScheme& scheme) {
   if (scheme.qk != QkNorm::none && scheme.scope == QkScope::all_heads) return "norm.scope is all_heads";
+  if (scheme.qk_groups > 1) return "norm.qk_groups is above 1";
   if (c.d_head > 256) return "model.d_head is above 256";
   // The kernel multiplies by the gain after the rotation, which only a gain of whole heads lets it do.
   if (scheme.gain == GainSharing::channel && c.positions == Positions::rope && scheme.order == QkOrder::before_rope)

@@ -1,4 +1,5 @@
-// The residual stream and its norm: LayerNorm (Ba et al. 2016) or RMSNorm (Zhang & Sennrich 2019), or none.
+// The residual stream and its norm: LayerNorm (Ba et al. 2016), RMSNorm (Zhang & Sennrich 2019), ScaleNorm (Nguyen &
+// Salazar 2019), DyT (Zhu et al. 2025), or none.
 #pragma once
 
 #include "nn/parameter.h"
@@ -21,6 +22,7 @@ class StreamNorm {
   // Adds the branch to the stream and gives the norm of the sum.
   torch::Tensor operator()(Stream& stream) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
+  void multiply_by(double factor) { form_.factor = factor; }
 
  private:
   NormForm form_;

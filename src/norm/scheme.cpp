@@ -1,5 +1,6 @@
 #include "norm/scheme.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -8,39 +9,6 @@
 #include "base/text.h"
 
 namespace normlab {
-
-template <>
-std::vector<std::string> enum_names<SublayerNorm>() {
-  return {"layer", "rms", "none"};
-}
-template <>
-std::vector<std::string> enum_names<NormPlacement>() {
-  return {"pre", "post"};
-}
-template <>
-std::vector<std::string> enum_names<QkNorm>() {
-  return {"none", "lp"};
-}
-template <>
-std::vector<std::string> enum_names<QkScope>() {
-  return {"head", "all_heads"};
-}
-template <>
-std::vector<std::string> enum_names<QkOrder>() {
-  return {"before_rope", "after_rope"};
-}
-template <>
-std::vector<std::string> enum_names<GainSharing>() {
-  return {"none", "model", "layer", "head", "channel"};
-}
-template <>
-std::vector<std::string> enum_names<PSharing>() {
-  return {"layer", "head"};
-}
-template <>
-std::vector<std::string> enum_names<LogitScale>() {
-  return {"1/sqrt(d_head)", "1"};
-}
 
 std::optional<GainInit> GainInit::parse(const std::string& text) {
   if (text == "log2(L^2-L)") return GainInit{Rule::log2_pairs, 0.0};
@@ -63,44 +31,6 @@ std::string GainInit::text() const {
       break;
   }
   return number(value);
-}
-
-void list_fields(NormScheme& s, FieldList& list) {
-  list.section("norm");
-  list.text("scheme", s.name, "row of the catalogue; the keys below override its answers (`normlab schemes`)");
-  list.choice("sublayer", s.sublayer, "norm of the residual stream around each sublayer");
-  list.choice("placement", s.placement, "pre: norm(x) enters the branch; post: norm(x + branch)");
-  list.real("sublayer_eps", s.sublayer_eps, {.min = 0.0, .max = 1.0}, "epsilon of the sublayer norm");
-  list.choice("qk", s.qk, "normalisation of queries and keys");
-  list.real("p", s.p, {.min = 0.0, .open_min = true}, "p of the Lp norm, inf included");
-  list.flag("learn_p", s.learn_p, "learn p, as 1 + softplus(r); p is then the initial value");
-  list.choice("p_sharing", s.p_sharing, "a learned p for each layer or each head");
-  list.choice("scope", s.scope, "one norm over a head, or over all heads together");
-  list.choice("order", s.order, "normalise before or after the rotation of RoPE");
-  list.real("qk_eps", s.qk_eps, {.min = 1e-30, .max = 1.0}, "x_hat = x / max(||x||_p, qk_eps)");
-  list.choice("gain", s.gain, "who shares one gain of the logits");
-  list.custom(
-      "gain_init", "initial gain", "a number, log2(L^2-L), sqrt(d_head) or matched",
-      [&s] { return s.gain_init.text(); },
-      [&s](const std::string& text) {
-        const auto parsed = GainInit::parse(text);
-        if (parsed) s.gain_init = *parsed;
-        return parsed.has_value();
-      });
-  list.flag("learn_gain", s.learn_gain, "train the gain, or keep its initial value");
-  list.choice("logit_scale", s.logit_scale, "fixed factor of the logits");
-}
-
-void check(const NormScheme& s) {
-  if (s.learn_p && s.qk != QkNorm::lp)
-    throw UsageError("norm.learn_p",
-                     "there is no p to learn without an Lp norm. Set norm.qk=lp or norm.learn_p=false.");
-  if (s.learn_p && !(s.p > 1.0 && std::isfinite(s.p)))
-    throw UsageError("norm.p", str("a learned p is 1 + softplus(r), so it starts above 1 and finite; got ", s.p, "."));
-  if (s.gain_init.rule == GainInit::Rule::matched && s.qk != QkNorm::lp)
-    throw UsageError("norm.gain_init", "matched compares Lp norms; it needs norm.qk=lp.");
-  if (s.sublayer == SublayerNorm::none && s.placement == NormPlacement::post)
-    throw UsageError("norm.placement", "post places a sublayer norm, but norm.sublayer is none.");
 }
 
 double mean_square_after_lp(double p, int d) {
@@ -145,6 +75,13 @@ double initial_gain(const NormScheme& scheme, GainSizes sizes) {
     }
   }
   return 1.0;
+}
+
+double used_gain(const NormScheme& scheme, double stored, GainSizes sizes) {
+  if (scheme.gain_form == GainForm::exp) return std::min(std::exp(stored), scheme.gain_max);
+  if (scheme.stored_scale.rule == Factor::Rule::init) return stored;
+  const double init = initial_gain(scheme, sizes);
+  return stored * init / value_of(scheme.stored_scale, {sizes.d_head, sizes.d_model, init});
 }
 
 }  // namespace normlab

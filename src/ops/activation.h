@@ -1,4 +1,5 @@
-// The activation of the MLP: gelu and relu, or swiglu of [up | gate], which halves the last dimension.
+// The activation of the MLP: gelu and relu, or swiglu of [up | gate], which halves the last dimension; of scale o x
+// where there is a scale [cols].
 #pragma once
 
 #include <torch/types.h>
@@ -7,6 +8,6 @@
 
 namespace normlab {
 
-torch::Tensor activate(const torch::Tensor& x, Activation kind, bool fused);
+torch::Tensor activate(const torch::Tensor& x, Activation kind, bool fused, const torch::Tensor& scale = {});
 
 }  // namespace normlab

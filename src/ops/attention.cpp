@@ -1,5 +1,6 @@
 #include "ops/attention.h"
 
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -12,25 +13,48 @@ namespace {
 
 using torch::Tensor;
 
-Tensor normalise(const Tensor& x_bthd, const QkTransform& how) {
+// Over the last dimension.
+Tensor normalise_rows(const Tensor& x, const QkTransform& how) {
   switch (how.norm) {
     case QkNorm::none:
-      return x_bthd;
+      return x;
+    case QkNorm::rms:
+      return x * ((x * x).mean(-1, /*keepdim=*/true) + how.eps).rsqrt();
+    case QkNorm::layer: {
+      const Tensor centred = x - x.mean(-1, /*keepdim=*/true);
+      return centred * ((centred * centred).mean(-1, /*keepdim=*/true) + how.eps).rsqrt();
+    }
     case QkNorm::lp:
       break;
   }
-  const Tensor x = how.scope == QkScope::head ? x_bthd : x_bthd.flatten(2).unsqueeze(2);
-  const Tensor y =
-      how.learned_p.defined() ? lp_normalize(x, how.learned_p.view({-1, 1}), how.eps) : lp_normalize(x, how.p, how.eps);
-  return y.view_as(x_bthd);
+  return how.learned_p.defined() ? lp_normalize(x, how.learned_p.view({-1, 1}), how.eps)
+                                 : lp_normalize(x, how.p, how.eps);
 }
+
+Tensor normalise(const Tensor& x_bthd, const QkTransform& how) {
+  if (how.norm == QkNorm::none) return x_bthd;
+  if (how.groups > 1)
+    return normalise_rows(x_bthd.unflatten(-1, {how.groups, x_bthd.size(-1) / how.groups}), how).flatten(-2);
+  const Tensor x = how.scope == QkScope::head ? x_bthd : x_bthd.flatten(2).unsqueeze(2);
+  return normalise_rows(x, how).view_as(x_bthd);
+}
+
+// One value for all, one a head, one a channel or one for each channel of each head, to be broadcast over [h, d].
+Tensor over_heads(const Tensor& gain, const Tensor& x_bthd) {
+  const int64_t h = x_bthd.size(2), d = x_bthd.size(3);
+  return gain.numel() == h * d ? gain.view({h, d}) : gain.view({-1, 1});
+}
+Tensor over_channels(const Tensor& weight, const Tensor& x_bthd) { return weight.view({-1, x_bthd.size(3)}); }
 
 // `gain` undefined, or broadcastable to [h, d]: it stands beside the norm, so a channel gain is rotated like the
 // channels it scales.
-Tensor transform(const Tensor& x_bthd, const QkTransform& how, const Tensor& gain, int64_t first_position) {
+Tensor transform(const Tensor& x_bthd, const QkTransform& how, const QkAffineTensors& affine, const Tensor& gain,
+                 int64_t first_position) {
   Tensor x = x_bthd;
   if (how.rope && how.order == QkOrder::after_rope) x = rotate(x, *how.rope, first_position);
   x = normalise(x, how);
+  if (affine.weight.defined()) x = x * over_channels(affine.weight, x);
+  if (affine.bias.defined()) x = x + over_channels(affine.bias, x);
   if (gain.defined()) x = x * gain;
   if (how.rope && how.order == QkOrder::before_rope) x = rotate(x, *how.rope, first_position);
   return x;
@@ -48,41 +72,78 @@ void require_heads(const Tensor& qkv, int64_t n_heads, int64_t n_kv_heads) {
                     "; got ", c10::str(qkv.sizes()), "."));
 }
 
+// ln of the number of keys that each of t queries sees.
+Tensor log_n(int64_t t, int64_t s, bool causal, torch::TensorOptions options) {
+  if (!causal) return torch::full({t}, std::log(static_cast<double>(s)), options);
+  return torch::arange(s - t + 1, s + 1, options.dtype(torch::kFloat64)).log().to(options.dtype());
+}
+
+void record_largest(const Tensor& logits_bhts, MaxLogits& into) {
+  const Tensor largest = logits_bhts.detach().amax({0, 2, 3}).to(torch::kFloat32).contiguous();
+  for (int64_t head = 0; head < largest.numel(); ++head)
+    into.add(static_cast<size_t>(head), largest.const_data_ptr<float>()[head]);
+}
+
+// The kernel multiplies q_hat by the gain after the rotation. A channel gain that stands before it must become a
+// gain of the norm instead.
+AttentionForm for_kernel(const AttentionForm& form, int64_t n_heads, int64_t d) {
+  const bool rotated_later = form.qk.rope && form.qk.order == QkOrder::before_rope;
+  if (!rotated_later || !form.gain.defined() || form.gain.numel() != n_heads * d || d == 1) return form;
+  AttentionForm out = form;
+  const auto times_gain = [&](const Tensor& x) { return (form.gain.view({n_heads, d}) * x.view({-1, d})).flatten(); };
+  out.q_affine.weight = form.q_affine.weight.defined() ? times_gain(form.q_affine.weight) : form.gain;
+  if (form.q_affine.bias.defined()) out.q_affine.bias = times_gain(form.q_affine.bias);
+  out.gain = Tensor();
+  return out;
+}
+
 }  // namespace
 
+void MaxLogits::add(size_t head, float logit) noexcept {
+  float known = values_[head].load();
+  while (known < logit && !values_[head].compare_exchange_weak(known, logit)) {
+  }
+}
+
+void MaxLogits::reset() noexcept {
+  for (auto& value : values_) value.store(-std::numeric_limits<float>::infinity());
+}
+
 Tensor normalise_queries(const Tensor& q_bthd, const AttentionForm& form, int64_t first_position) {
-  const bool by_channel = form.gain.defined() && form.gain.numel() == q_bthd.size(2) * q_bthd.size(3);
-  Tensor gain = form.gain;
-  if (gain.defined()) gain = by_channel ? gain.view({q_bthd.size(2), q_bthd.size(3)}) : gain.view({-1, 1});
-  return transform(q_bthd, form.qk, gain, first_position);
+  const Tensor gain = form.gain.defined() ? over_heads(form.gain, q_bthd) : Tensor();
+  return transform(q_bthd, form.qk, form.q_affine, gain, first_position);
 }
 
 Tensor normalise_keys(const Tensor& k_bshd, const AttentionForm& form, int64_t first_position) {
-  return transform(k_bshd, form.qk, Tensor(), first_position);
+  return transform(k_bshd, form.qk, form.k_affine, Tensor(), first_position);
 }
 
 Tensor attend(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const Tensor& v_bshd, const AttentionForm& form) {
   const int64_t n_heads = q_hat_bthd.size(2);
-  const Tensor q = q_hat_bthd.transpose(1, 2), k = repeat_heads(k_hat_bshd, n_heads).transpose(1, 2),
-               v = repeat_heads(v_bshd, n_heads).transpose(1, 2);
-  const int64_t t = q.size(2), s = k.size(2);
+  const int64_t t = q_hat_bthd.size(1), s = k_hat_bshd.size(1);
+  Tensor q = q_hat_bthd.transpose(1, 2);
+  if (form.row_scale == RowScale::log_n) q = q * log_n(t, s, form.causal, q.options()).unsqueeze(1);
+  const Tensor k = repeat_heads(k_hat_bshd, n_heads).transpose(1, 2), v = repeat_heads(v_bshd, n_heads).transpose(1, 2);
   // PyTorch's own kernel where it has our mask and our dropout; without Python it has no meta kernel.
-  if (form.dropout.rate <= 0.0 && (!form.causal || t == s || t == 1) && !q.is_meta()) {
+  const bool plain = form.dropout.rate <= 0.0 && form.soft_cap <= 0.0 && !form.max_logits;
+  if (plain && (!form.causal || t == s || t == 1) && !q.is_meta()) {
     const bool triangle = form.causal && t == s && t > 1;
     return torch::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, triangle, form.scale)
         .transpose(1, 2);
   }
   Tensor logits = torch::matmul(q, k.transpose(2, 3)) * form.scale;
+  if (form.soft_cap > 0.0) logits = (logits / form.soft_cap).tanh() * form.soft_cap;
   if (form.causal) {
     logits = logits + torch::full({t, s}, -std::numeric_limits<double>::infinity(), q.options()).triu(s - t + 1);
   }
+  if (form.max_logits && !logits.is_meta()) record_largest(logits, *form.max_logits);
   return torch::matmul(dropout(logits.softmax(-1), form.dropout), v).transpose(1, 2);
 }
 
 Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& form) {
   const int64_t n_kv_heads = (qkv_bthd.size(2) - n_heads) / 2;
   require_heads(qkv_bthd, n_heads, n_kv_heads);
-  if (form.fused) return fused_attention(qkv_bthd, n_heads, form);
+  if (form.fused) return fused_attention(qkv_bthd, n_heads, for_kernel(form, n_heads, qkv_bthd.size(3)));
   const auto parts = qkv_bthd.split_with_sizes({n_heads, n_kv_heads, n_kv_heads}, 2);
   return attend(normalise_queries(parts[0], form, 0), normalise_keys(parts[1], form, 0), parts[2], form);
 }

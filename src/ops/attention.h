@@ -1,8 +1,12 @@
-// Normalised attention on tensors: softmax(scale gain q_hat k_hat^T + mask) v.
+// Normalised attention on tensors: softmax(cap(scale gain q_hat k_hat^T) + mask) v.
 // Shape suffixes: b batch, t queries, s keys, h head, d head channel.
 #pragma once
 
 #include <torch/types.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
 
 #include "kernels/attention_stats.h"
 #include "norm/scheme.h"
@@ -19,17 +23,39 @@ struct QkTransform {
   QkScope scope = QkScope::head;
   QkOrder order = QkOrder::before_rope;
   double eps = 1e-12;
+  int groups = 1;  // of channels of a head, each with a norm of its own
   const RopeTable* rope = nullptr;
+};
+
+// Channel gains and biases after an rms or layer norm: [d] for all heads, or [h * d]; undefined for none.
+struct QkAffineTensors {
+  torch::Tensor weight, bias;
+};
+
+// The largest logit of each head since the last reset, over all threads that share it.
+class MaxLogits {
+ public:
+  explicit MaxLogits(int64_t n_heads) : values_(static_cast<size_t>(n_heads)) { reset(); }
+  void add(size_t head, float logit) noexcept;
+  float of(size_t head) const noexcept { return values_[head].load(); }
+  void reset() noexcept;
+
+ private:
+  std::vector<std::atomic<float>> values_;
 };
 
 struct AttentionForm {
   bool fused = false;  // our kernel, or PyTorch's
   QkTransform qk = {};
+  QkAffineTensors q_affine = {}, k_affine = {};
   torch::Tensor gain = {};  // [1], [h] or [h * d]; undefined for none
   double scale = 1.0;
-  bool causal = true;  // key j is visible to query i when j <= i + s - t
+  RowScale row_scale = RowScale::one;
+  double soft_cap = 0.0;  // 0: none
+  bool causal = true;     // key j is visible to query i when j <= i + s - t
   Dropout dropout = {};
   AttentionStats* stats = nullptr;  // [b, h], written by attention() on the fused path; null: not wanted
+  std::shared_ptr<MaxLogits> max_logits = {};  // null: not wanted
 };
 
 // Self-attention of qkv_bthd straight from the projection: n_heads query heads, then the key heads, then the value

@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 #include <torch/autograd.h>
 
+#include <array>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/attention.h"
@@ -22,13 +24,32 @@ struct Call : torch::CustomClassHolder {
   int64_t first_row = 0;  // of dropout
   Tensor cos, sin;        // of RoPE
   AttentionStats* stats = nullptr;
+  Tensor row_scale;       // [t] or undefined
+  std::shared_ptr<MaxLogits> max_logits;
 
   int64_t units() const { return batch * n_kv_heads; }
 };
 
+// The tensors of a call that may have gradients; undefined where absent. Affine ones are [d] for all heads or [h * d].
+enum Input { qkv_input, gain_input, p_input, q_weight, q_bias, k_weight, k_bias, n_inputs };
+using Inputs = std::array<Tensor, n_inputs>;
+
+RowNorm row_norm(QkNorm norm) {
+  switch (norm) {
+    case QkNorm::lp:
+      return RowNorm::lp;
+    case QkNorm::rms:
+      return RowNorm::rms;
+    case QkNorm::layer:
+      return RowNorm::layer;
+    case QkNorm::none:
+      break;
+  }
+  return RowNorm::none;
+}
+
 RowTransform row_transform(const QkTransform& qk, const Call& call) {
-  RowTransform transform{.eps = static_cast<float>(qk.eps)};
-  if (qk.norm == QkNorm::lp) transform.norm = RowNorm::lp, transform.p = static_cast<float>(qk.p);
+  RowTransform transform{.norm = row_norm(qk.norm), .p = static_cast<float>(qk.p), .eps = static_cast<float>(qk.eps)};
   if (!qk.rope) return transform;
   transform.rope = qk.order == QkOrder::after_rope ? RopeOrder::before_norm : RopeOrder::after_norm;
   transform.pairing = qk.rope->pairing;
@@ -36,6 +57,8 @@ RowTransform row_transform(const QkTransform& qk, const Call& call) {
   transform.sin = call.sin.const_data_ptr<float>();
   return transform;
 }
+
+const float* data_or_null(const Tensor& tensor) { return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr; }
 
 c10::intrusive_ptr<Call> make_call(const Tensor& qkv, int64_t n_heads, const AttentionForm& form) {
   auto call = c10::make_intrusive<Call>();
@@ -47,12 +70,22 @@ c10::intrusive_ptr<Call> make_call(const Tensor& qkv, int64_t n_heads, const Att
   call->first_row = form.dropout.first_row;
   call->stats = form.stats;
   if (form.qk.rope) call->cos = form.qk.rope->cos.slice(0, 0, t), call->sin = form.qk.rope->sin.slice(0, 0, t);
+  call->max_logits = form.max_logits;
+  if (form.row_scale == RowScale::log_n) {
+    const Tensor seen =
+        form.causal ? torch::arange(1, t + 1, torch::kFloat64) : torch::full({t}, double(t), torch::kFloat64);
+    call->row_scale = seen.log().to(torch::kFloat32);
+  }
   AttentionSpec& spec = call->spec;
   spec.tq = spec.tk = t;
   spec.d = d;
   spec.group = n_heads / call->n_kv_heads;
   spec.causal = form.causal;
   spec.scale = static_cast<float>(form.scale);
+  spec.soft_cap = static_cast<float>(form.soft_cap);
+  spec.row_scale = data_or_null(call->row_scale);
+  for (const Tensor& affine : {form.q_affine.weight, form.q_affine.bias})
+    if (affine.defined() && affine.numel() != d) spec.q_affine_head = d;
   spec.channel_gain = call->gain_size == n_heads * d && d > 1;
   spec.q = spec.k = row_transform(form.qk, *call);
   spec.dropout = static_cast<float>(form.dropout.rate);
@@ -63,21 +96,30 @@ c10::intrusive_ptr<Call> make_call(const Tensor& qkv, int64_t n_heads, const Att
   return call;
 }
 
+// Where the entries of `head` start in a tensor of [d] or [h * d].
+const float* affine_of(const Tensor& affine, int64_t head, int64_t d) {
+  if (!affine.defined()) return nullptr;
+  return affine.const_data_ptr<float>() + (affine.numel() == d ? 0 : head * d);
+}
+
 // The tensors of unit u = (batch row, key head), with the gain expanded to all heads.
-AttentionUnit unit_of(const Call& call, int64_t u, const float* qkv, const float* gain, float* o, float* lse) {
+AttentionUnit unit_of(const Call& call, int64_t u, const Inputs& in, const Tensor& o, const Tensor& lse) {
   const int64_t b = u / call.n_kv_heads, kv = u % call.n_kv_heads;
   const auto t = call.spec.tq, d = call.spec.d, group = call.spec.group;
-  const float* row = qkv + b * t * call.spec.q_row;
+  const float* row = in[qkv_input].const_data_ptr<float>() + b * t * call.spec.q_row;
   const int64_t head = kv * group;
   AttentionUnit unit;
   unit.q = row + head * d;
   unit.k = row + (call.n_heads + kv) * d;
   unit.v = row + (call.n_heads + call.n_kv_heads + kv) * d;
-  if (gain) unit.gain = gain + head * (call.spec.channel_gain ? d : 1);
+  if (in[gain_input].defined())
+    unit.gain = in[gain_input].const_data_ptr<float>() + head * (call.spec.channel_gain ? d : 1);
+  unit.q_affine = {affine_of(in[q_weight], head, d), affine_of(in[q_bias], head, d)};
+  unit.k_affine = {affine_of(in[k_weight], kv, d), affine_of(in[k_bias], kv, d)};
   unit.kv_len = call.spec.tk;
   unit.dropout_row = static_cast<uint32_t>(call.first_row + (b * call.n_heads + head) * t);
-  unit.o = o + b * t * call.spec.o_row + head * d;
-  unit.lse = lse + (b * call.n_heads + head) * t;
+  unit.o = const_cast<float*>(o.const_data_ptr<float>()) + b * t * call.spec.o_row + head * d;
+  unit.lse = const_cast<float*>(lse.const_data_ptr<float>()) + (b * call.n_heads + head) * t;
   if (call.stats) unit.stats = call.stats + b * call.n_heads + head;
   return unit;
 }
@@ -103,45 +145,79 @@ Tensor all_gains(const Call& call, const Tensor& gain) {
   if (call.gain_size == 0) return {};
   return call.gain_size == 1 ? gain.expand({call.n_heads}).contiguous() : gain.contiguous();
 }
-const float* data_or_null(const Tensor& tensor) { return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr; }
+
+// Partial gradients of one unit each, so that the sums over the batch have a fixed order.
+Tensor partials(const Tensor& of, int64_t units, int64_t size) {
+  return of.defined() ? torch::empty({units, size}, of.options()) : Tensor();
+}
+
+// From [units, entries of a unit's heads] to the shape of the tensor that `heads` heads share or own.
+Tensor affine_gradient(const Call& call, const Tensor& partial, const Tensor& of, int64_t heads) {
+  if (!partial.defined()) return {};
+  const Tensor by_head = partial.view({call.batch, heads, call.spec.d}).sum(0);
+  return of.numel() == call.spec.d ? by_head.sum(0) : by_head.flatten();
+}
+
+// Sums over the batch; over the heads as well when they share one gain.
+Tensor gain_gradient(const Call& call, const Tensor& d_gain) {
+  if (!d_gain.defined()) return {};
+  const Tensor by_head = d_gain.view({call.batch, -1}).sum(0);
+  return call.gain_size == 1 ? by_head.sum().view({1}) : by_head;
+}
+
+Tensor p_gradient(const Call& call, const Tensor& d_p, const Tensor& p) {
+  if (!d_p.defined()) return {};
+  const Tensor by_head = d_p.sum(1).view({call.batch, call.n_kv_heads}).sum(0);
+  return (p.numel() == 1 ? by_head.sum().view({1}) : by_head).to(p.scalar_type());
+}
 
 struct FusedAttention : torch::autograd::Function<FusedAttention> {
-  static Tensor forward(AutogradContext* context, const Tensor& qkv_in, const std::optional<Tensor>& gain_in,
-                        const std::optional<Tensor>& p_in, const c10::intrusive_ptr<Call>& call) {
-    const Tensor qkv = qkv_in.contiguous(), gain = all_gains(*call, gain_in.value_or(Tensor()));
-    const Tensor p = p_in ? p_in->contiguous() : Tensor();
-    const int64_t t = call->spec.tq, d = call->spec.d;
+  using Optional = std::optional<Tensor>;
+
+  static Tensor forward(AutogradContext* context, const Tensor& qkv, const Optional& gain, const Optional& p,
+                        const Optional& qw, const Optional& qb, const Optional& kw, const Optional& kb,
+                        const c10::intrusive_ptr<Call>& call) {
+    const auto flat = [](const Optional& tensor) { return tensor ? tensor->contiguous() : Tensor(); };
+    const Inputs in = {qkv.contiguous(), all_gains(*call, flat(gain)), flat(p), flat(qw), flat(qb), flat(kw), flat(kb)};
+    const int64_t t = call->spec.tq, d = call->spec.d, group = call->spec.group;
     const Tensor o = torch::empty({call->batch, t, call->n_heads, d}, qkv.options());
     const Tensor lse = torch::empty({call->batch, call->n_heads, t}, qkv.options());
     at::parallel_for(0, call->units(), 1, [&](int64_t begin, int64_t end) {
       void* memory = scratch(attention_scratch_bytes(call->spec, /*backward=*/false));
-      for (int64_t u = begin; u < end; ++u)
-        attention_forward(spec_of(*call, u, p),
-                          unit_of(*call, u, qkv.const_data_ptr<float>(), data_or_null(gain),
-                                  o.mutable_data_ptr<float>(), lse.mutable_data_ptr<float>()),
-                          memory);
+      std::vector<AttentionStats> stats(static_cast<size_t>(call->max_logits ? group : 0));
+      for (int64_t u = begin; u < end; ++u) {
+        AttentionUnit unit = unit_of(*call, u, in, o, lse);
+        if (call->max_logits && !unit.stats) unit.stats = stats.data();
+        attention_forward(spec_of(*call, u, in[p_input]), unit, memory);
+        for (size_t head = 0; head < stats.size(); ++head)
+          call->max_logits->add(static_cast<size_t>(u % call->n_kv_heads * group) + head, unit.stats[head].max_logit);
+      }
     });
-    context->save_for_backward({qkv, gain, p, o, lse});
+    variable_list saved(in.begin(), in.end());
+    saved.insert(saved.end(), {o, lse});
+    context->save_for_backward(saved);
     context->saved_data["call"] = c10::IValue::make_capsule(call);
     return o;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     const auto saved = context->get_saved_variables();
-    const Tensor &qkv = saved[0], &gain = saved[1], &p = saved[2], &o = saved[3], &lse = saved[4];
+    Inputs in;
+    std::copy_n(saved.begin(), n_inputs, in.begin());
+    const Tensor &qkv = in[qkv_input], &p = in[p_input], &o = saved[n_inputs], &lse = saved[n_inputs + 1];
     const auto call = c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
     const AttentionSpec& spec = call->spec;
     const Tensor d_o = grads[0].contiguous(), d_qkv = torch::empty_like(qkv);
-    // A row a unit, so that the sums over the batch have a fixed order.
-    const int64_t gains = spec.group * (spec.channel_gain ? spec.d : 1);
-    const Tensor d_gain = gain.defined() ? torch::empty({call->units(), gains}, qkv.options()) : Tensor();
-    const Tensor d_p = p.defined() ? torch::empty({call->units(), 2}, torch::kFloat64) : Tensor();
-    at::parallel_for(0, call->units(), 1, [&](int64_t begin, int64_t end) {
+    const int64_t units = call->units(), gains = spec.group * (spec.channel_gain ? spec.d : 1);
+    const Tensor d_gain = partials(in[gain_input], units, gains),
+                 d_p = p.defined() ? torch::empty({units, 2}, torch::kFloat64) : Tensor();
+    const Tensor d_qw = partials(in[q_weight], units, spec.group * spec.d),
+                 d_qb = partials(in[q_bias], units, spec.group * spec.d), d_kw = partials(in[k_weight], units, spec.d),
+                 d_kb = partials(in[k_bias], units, spec.d);
+    at::parallel_for(0, units, 1, [&](int64_t begin, int64_t end) {
       void* memory = scratch(attention_scratch_bytes(spec, /*backward=*/true));
       for (int64_t u = begin; u < end; ++u) {
-        const AttentionUnit unit =
-            unit_of(*call, u, qkv.const_data_ptr<float>(), data_or_null(gain),
-                    const_cast<float*>(o.const_data_ptr<float>()), const_cast<float*>(lse.const_data_ptr<float>()));
+        const AttentionUnit unit = unit_of(*call, u, in, o, lse);
         const float* first = qkv.const_data_ptr<float>();
         float* out = d_qkv.mutable_data_ptr<float>();
         AttentionGrads to{.d_o = d_o.const_data_ptr<float>() + (unit.o - o.const_data_ptr<float>()),
@@ -154,25 +230,23 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
                           .dq_head = spec.q_head,
                           .dk_row = spec.k_row,
                           .dv_row = spec.v_row};
-        if (d_gain.defined()) to.d_gain = d_gain.mutable_data_ptr<float>() + u * gains;
+        const auto row = [u](const Tensor& partial) {
+          return partial.defined() ? partial.mutable_data_ptr<float>() + u * partial.size(1) : nullptr;
+        };
+        to.d_gain = row(d_gain);
+        to.q.gain = row(d_qw), to.q.bias = row(d_qb), to.k.gain = row(d_kw), to.k.bias = row(d_kb);
         if (d_p.defined()) to.q.p = d_p.mutable_data_ptr<double>() + 2 * u, to.k.p = to.q.p + 1;
         attention_backward(spec_of(*call, u, p), unit, to, memory);
       }
     });
-    return {d_qkv, gain_gradient(*call, d_gain), p_gradient(*call, d_p, p), Tensor()};
-  }
-
-  // Sums over the batch; over the heads as well when they share one gain.
-  static Tensor gain_gradient(const Call& call, const Tensor& d_gain) {
-    if (!d_gain.defined()) return {};
-    const Tensor by_head = d_gain.view({call.batch, -1}).sum(0);
-    return call.gain_size == 1 ? by_head.sum().view({1}) : by_head;
-  }
-
-  static Tensor p_gradient(const Call& call, const Tensor& d_p, const Tensor& p) {
-    if (!d_p.defined()) return {};
-    const Tensor by_head = d_p.sum(1).view({call.batch, call.n_kv_heads}).sum(0);
-    return (p.numel() == 1 ? by_head.sum().view({1}) : by_head).to(p.scalar_type());
+    return {d_qkv,
+            gain_gradient(*call, d_gain),
+            p_gradient(*call, d_p, p),
+            affine_gradient(*call, d_qw, in[q_weight], call->n_heads),
+            affine_gradient(*call, d_qb, in[q_bias], call->n_heads),
+            affine_gradient(*call, d_kw, in[k_weight], call->n_kv_heads),
+            affine_gradient(*call, d_kb, in[k_bias], call->n_kv_heads),
+            Tensor()};
   }
 };
 
@@ -185,7 +259,8 @@ Tensor fused_attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionF
                     c10::str(qkv_bthd.scalar_type(), " on ", qkv_bthd.device()), ". Use model.kernels=composite."));
   // Function::apply() knows absent tensors only as empty options.
   const auto given = [](const Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
-  return FusedAttention::apply(qkv_bthd, given(form.gain), given(form.qk.learned_p),
+  return FusedAttention::apply(qkv_bthd, given(form.gain), given(form.qk.learned_p), given(form.q_affine.weight),
+                               given(form.q_affine.bias), given(form.k_affine.weight), given(form.k_affine.bias),
                                make_call(qkv_bthd, n_heads, form));
 }
 

@@ -36,12 +36,12 @@ struct Plan {
   std::filesystem::path folder;  // of the study
   StudySpec spec;
   std::vector<Axis> axes;  // without data.fold and train.seed
-  std::vector<Variant> variants;
+  std::vector<Variant> variants = {};
   size_t baseline = 0;  // index into variants
-  std::vector<int> folds;
-  std::vector<int64_t> seeds;
-  std::vector<Trial> trials;       // by fold, seed and variant, so that a study stopped half-way has whole folds
-  std::vector<std::string> notes;  // what the user should know about it
+  std::vector<int> folds = {};
+  std::vector<int64_t> seeds = {};
+  std::vector<Trial> trials = {};       // by fold, seed and variant, so that a study stopped half-way has whole folds
+  std::vector<std::string> notes = {};  // what the user should know about it
 };
 
 // UsageError for an empty list, nothing to compare, variants that are the same, or an unknown key or baseline.

@@ -37,18 +37,21 @@ std::vector<EvalPoint> read_curve(const fs::path& metrics) {
   return curve;
 }
 
-double mean_of(const TensorView& tensor) {
+// The mean of the gains in use that a tensor stores.
+double mean_gain(const TensorView& tensor, const Config& config) {
   if (tensor.dtype != Dtype::f32 || tensor.bytes == 0)
     throw DataError(tensor.name, str("got ", dtype_name(tensor.dtype), ", expected F32 values. The file is damaged."));
   std::vector<float> values(tensor.bytes / sizeof(float));
   std::memcpy(values.data(), tensor.data, tensor.bytes);
   double sum = 0;
-  for (const float value : values) sum += value;
+  const ModelConfig& model = config.model;
+  const GainSizes sizes{model.d_head, model.n_heads, model.seq_len, model.d_model};
+  for (const float value : values) sum += used_gain(config.norm, static_cast<double>(value), sizes);
   return sum / static_cast<double>(values.size());
 }
 
 // "qk_gain" of the model, or "layers.3.attn.qk_gain".
-std::vector<LayerGain> read_gains(const fs::path& run) {
+std::vector<LayerGain> read_gains(const fs::path& run, const Config& config) {
   std::vector<LayerGain> gains;
   const auto checkpoint = RunDir::open(run).latest();
   if (!checkpoint) return gains;
@@ -57,7 +60,7 @@ std::vector<LayerGain> read_gains(const fs::path& run) {
     if (!tensor.name.ends_with("qk_gain")) continue;
     const auto parts = split(tensor.name, '.');
     const auto layer = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
-    gains.push_back({layer ? static_cast<int>(*layer) : -1, mean_of(tensor)});
+    gains.push_back({layer ? static_cast<int>(*layer) : -1, mean_gain(tensor, config)});
   }
   std::sort(gains.begin(), gains.end(), [](const LayerGain& a, const LayerGain& b) { return a.layer < b.layer; });
   return gains;
@@ -116,7 +119,7 @@ StudyResults load_results(const Plan& plan) {
       add_provenance(results.provenance, trial.folder / "manifest.json");
     if (!is_finished(result)) continue;
     try {
-      result.gains = read_gains(trial.folder);
+      result.gains = read_gains(trial.folder, trial.config);
     } catch (const Error&) {
       ++results.without_gains;  // the losses stand without it
     }

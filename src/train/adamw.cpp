@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/adamw.h"
+#include "kernels/unit_vectors.h"
 
 namespace normlab {
 namespace {
@@ -17,17 +17,58 @@ double clip_factor(double norm, double clip) { return clip > 0.0 && norm > clip 
 
 }  // namespace
 
-AdamW::AdamW(NamedTensors parameters, AdamWSettings settings) : settings_(settings) {
+AdamW::AdamW(NamedTensors parameters, AdamWSettings settings, std::vector<WeightConstraint> constraints)
+    : settings_(settings), constraints_(std::move(constraints)) {
+  constraints_.resize(parameters.size());
   for (auto& [name, parameter] : parameters) {
     names_.push_back(name);
     means_.push_back(torch::zeros_like(parameter).detach());
     squares_.push_back(torch::zeros_like(parameter).detach());
     steps_.push_back(torch::zeros({}, parameter.options().dtype(torch::kFloat32)).detach());
-    const auto size = static_cast<size_t>(parameter.numel());
-    for (size_t begin = 0; begin < size; begin += kNormBlock)
-      blocks_.push_back({parameters_.size(), begin, std::min(begin + kNormBlock, size)});
     parameters_.push_back(parameter);
+    add_blocks(parameters_.size() - 1);
   }
+}
+
+// Whole vectors of a constrained matrix go together, so that the constraint is applied while they are in the cache.
+void AdamW::add_blocks(size_t k) {
+  const Tensor& parameter = parameters_[k];
+  const WeightConstraint& constraint = constraints_[k];
+  auto size = static_cast<size_t>(parameter.numel());
+  size_t step = kNormBlock;
+  if (constraint.kind != Constraint::none) {
+    const auto cols = static_cast<size_t>(parameter.size(1));
+    if (constraint.columns)
+      size = cols, step = kColumnStripe;
+    else
+      step = std::max<size_t>(1, kNormBlock / cols) * cols;
+  }
+  for (size_t begin = 0; begin < size; begin += step) blocks_.push_back({k, begin, std::min(begin + step, size)});
+}
+
+// A block as ranges of the flat parameter: one, or one a row of a stripe.
+template <class Work>
+void AdamW::for_ranges(const Block& block, const Work& work) const {
+  const WeightConstraint& constraint = constraints_[block.parameter];
+  if (constraint.kind == Constraint::none || !constraint.columns) return work(RowRange{block.begin, block.end});
+  const auto rows = static_cast<size_t>(parameters_[block.parameter].size(0)),
+             cols = static_cast<size_t>(parameters_[block.parameter].size(1));
+  for (size_t row = 0; row < rows; ++row) work(RowRange{row * cols + block.begin, row * cols + block.end});
+}
+
+void AdamW::update(const AdamWSpec& spec, const AdamWBuffers& buffers, const Block& block) const {
+  for_ranges(block, [&](RowRange range) { adamw(spec, buffers, range); });
+  const WeightConstraint& constraint = constraints_[block.parameter];
+  if (constraint.kind == Constraint::none) return;
+  const Tensor& parameter = parameters_[block.parameter];
+  const UnitVectors matrix{.data = buffers.param,
+                           .rows = static_cast<size_t>(parameter.size(0)),
+                           .cols = static_cast<size_t>(parameter.size(1)),
+                           .ball = constraint.kind == Constraint::ball};
+  if (constraint.columns)
+    unit_columns(matrix, {block.begin, block.end});
+  else
+    unit_rows(matrix, {block.begin / matrix.cols, block.end / matrix.cols});
 }
 
 double AdamW::step(const std::vector<Gradients>& parts, double lr, double clip) {
@@ -45,9 +86,11 @@ double AdamW::fused_step(const std::vector<Gradients>& parts, double lr, double 
   for_blocks([&](size_t i) {
     const Block& block = blocks_[i];
     float* sum = parts.front()[block.parameter].mutable_data_ptr<float>();
-    for (size_t part = 1; part < parts.size(); ++part)
-      add_to(sum, parts[part][block.parameter].const_data_ptr<float>(), {block.begin, block.end});
-    squares[i] = squared_norm(sum, {block.begin, block.end});
+    for_ranges(block, [&](RowRange range) {
+      for (size_t part = 1; part < parts.size(); ++part)
+        add_to(sum, parts[part][block.parameter].const_data_ptr<float>(), range);
+      squares[i] += squared_norm(sum, range);
+    });
   });
   double total = 0.0;
   for (double value : squares) total += value;
@@ -65,12 +108,12 @@ double AdamW::fused_step(const std::vector<Gradients>& parts, double lr, double 
                          .weight_decay = decay(k),
                          .step = static_cast<int64_t>(*steps_[k].const_data_ptr<float>()),
                          .clip = clip_factor(norm, clip)};
-    adamw(spec,
-          {.param = parameters_[k].mutable_data_ptr<float>(),
-           .grad = parts.front()[k].const_data_ptr<float>(),
-           .m = means_[k].mutable_data_ptr<float>(),
-           .v = squares_[k].mutable_data_ptr<float>()},
-          {block.begin, block.end});
+    update(spec,
+           {.param = parameters_[k].mutable_data_ptr<float>(),
+            .grad = parts.front()[k].const_data_ptr<float>(),
+            .m = means_[k].mutable_data_ptr<float>(),
+            .v = squares_[k].mutable_data_ptr<float>()},
+           block);
   });
   for (const Tensor& parameter : parameters_) parameter.unsafeGetTensorImpl()->bump_version();
   return norm;
@@ -94,6 +137,7 @@ double AdamW::composite_step(const std::vector<Gradients>& parts, double lr, dou
     at::_fused_adamw_(p, g, m, v, /*max_exp_avg_sqs=*/{}, s, lr, settings_.beta1, settings_.beta2,
                       matrices ? settings_.weight_decay : 0.0, settings_.eps, /*amsgrad=*/false, /*maximize=*/false);
   }
+  for (size_t i = 0; i < parameters_.size(); ++i) constrain(parameters_[i], constraints_[i]);
   return norm;
 }
 

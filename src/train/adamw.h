@@ -1,10 +1,12 @@
 // AdamW (Loshchilov & Hutter 2019) with clipping by the global norm; decays only tensors of two or more dimensions.
+// Constraints on weights are part of the update.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "nn/parameter.h"
+#include "kernels/adamw.h"
+#include "nn/weight_constraint.h"
 
 namespace normlab {
 
@@ -18,7 +20,8 @@ using Gradients = std::vector<torch::Tensor>;
 
 class AdamW {
  public:
-  AdamW(NamedTensors parameters, AdamWSettings settings);
+  // `constraints` has one entry a parameter, or is empty for none.
+  AdamW(NamedTensors parameters, AdamWSettings settings, std::vector<WeightConstraint> constraints = {});
 
   // One update from the sum of the parts' gradients, scaled down to the norm `clip` (> 0) where theirs is larger.
   // Gives the norm before that; where it is not finite, nothing is updated. The gradients are used up.
@@ -27,9 +30,14 @@ class AdamW {
   NamedTensors state() const;
 
  private:
-  struct Block {  // a piece of one parameter that a thread works on
+  // A piece of one parameter that a thread works on: flat, or a stripe of columns of a matrix.
+  struct Block {
     size_t parameter, begin, end;
   };
+  void add_blocks(size_t parameter);
+  template <class Work>
+  void for_ranges(const Block& block, const Work& work) const;
+  void update(const AdamWSpec& spec, const AdamWBuffers& buffers, const Block& block) const;
   double fused_step(const std::vector<Gradients>& parts, double lr, double clip);
   double composite_step(const std::vector<Gradients>& parts, double lr, double clip);
   double decay(size_t parameter) const { return parameters_[parameter].dim() >= 2 ? settings_.weight_decay : 0.0; }
@@ -37,6 +45,7 @@ class AdamW {
   AdamWSettings settings_;
   std::vector<std::string> names_;
   std::vector<torch::Tensor> parameters_, means_, squares_, steps_;
+  std::vector<WeightConstraint> constraints_;
   std::vector<Block> blocks_;
 };
 

@@ -72,7 +72,7 @@ fs::path checkpoint_folder(const fs::path& path) {
 void save_checkpoint(const fs::path& folder, DecoderLm& model, const AdamW& optimizer, const TrainState& state,
                      const Tokenizer& tokenizer, const Config& config) {
   StagedFolder staged(folder);
-  save_tensors(staged.path() / model_file, model.parameters(), {{"format", "pt"}});
+  save_tensors(staged.path() / model_file, model.state(), {{"format", "pt"}});
   save_tensors(staged.path() / optimizer_file, optimizer.state(), {});
   update_state(staged.path(), state);
   write_file_atomically(staged.path() / tokenizer_file, tokenizer.to_json().dump(2) + "\n");
@@ -85,7 +85,7 @@ void update_state(const fs::path& folder, const TrainState& state) {
 }
 
 TrainState load_checkpoint(const fs::path& folder, DecoderLm& model, AdamW& optimizer) {
-  load_tensors(folder / model_file, model.parameters());
+  load_tensors(folder / model_file, model.state());
   load_tensors(folder / optimizer_file, optimizer.state());
   return read_state(folder / state_file);
 }
@@ -101,7 +101,7 @@ LoadedModel load_model(const fs::path& path) {
   const Config config = load_checkpoint_config(folder);
   Tokenizer tokenizer = load_tokenizer(folder);
   DecoderLm model(config.model, config.norm, tokenizer.vocab_size(), 0);
-  load_tensors(folder / model_file, model.parameters());
+  load_tensors(folder / model_file, model.state());
   return {config, std::move(tokenizer), std::move(model), read_state(folder / state_file).step, folder};
 }
 

@@ -20,7 +20,7 @@ struct TrainState {
   int64_t best_step = -1;
   int evals_since_best = 0;
   double train_seconds = 0.0, train_cpu_seconds = 0.0;
-  std::string data_sha256;  // of the text
+  std::string data_sha256 = {};  // of the text
 };
 
 // Written under a temporary name, synced and renamed: it is whole or it is not there.

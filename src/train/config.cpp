@@ -93,16 +93,18 @@ LoadedConfig resolve_config(const std::vector<Setting>& settings) {
 
   const FieldList list = fields(config);
   for (const Setting& setting : settings) apply(list, setting);
-  const auto recommend = [&](const char* key, const auto& value) {
-    if (!value || said.contains(key)) return;
-    list.at(key, scheme).set(str(*value));
-    loaded.notes.push_back(str(key, " = ", *value, ", as the scheme '", scheme, "' recommends"));
-  };
-  recommend("optim.weight_decay", config.norm.recommended.weight_decay);
-  recommend("optim.warmup_steps", config.norm.recommended.warmup_steps);
+  for (const auto& [key, value] : config.norm.recommended) {
+    if (said.contains(key) || list.at(key, scheme).get() == value) continue;
+    list.at(key, scheme).set(value);
+    loaded.notes.push_back(str(key, " = ", value, ", as the scheme '", scheme, "' recommends"));
+  }
 
   check(config.norm);
+  const bool free_choice = config.model.kernels == Kernels::best;
   resolve(config.model, config.norm);
+  if (free_choice && config.model.kernels == Kernels::composite)
+    loaded.notes.push_back(str("model.kernels = composite: the fused kernels do not serve this model, because ",
+                               why_not_fused(config.model, config.norm)));
   if (config.data.fold >= config.data.folds)
     throw UsageError("data.fold", str("got ", config.data.fold, ", expected 0 to ", config.data.folds - 1,
                                       " with data.folds = ", config.data.folds, "."));

@@ -60,7 +60,7 @@ std::string to_toml(const Config& config);
 
 struct LoadedConfig {
   Config config;
-  std::vector<std::string> notes;  // what was filled in on the scheme's recommendation
+  std::vector<std::string> notes;  // what was filled in on the scheme's recommendation, and composite kernels
 };
 // Settings in rising order of precedence. The scheme's row comes first, then the settings, then what the scheme
 // recommends where nothing was said; derived values are filled in and everything is checked.

@@ -36,7 +36,8 @@ AdamWSettings matching(const DecoderLm& model, AdamWSettings settings) {
 
 Stepper::Stepper(DecoderLm model, AdamWSettings settings)
     : replicas_(replicate(std::move(model))),
-      optimizer_(replicas_.front().parameters(), matching(replicas_.front(), settings)) {
+      optimizer_(replicas_.front().parameters(), matching(replicas_.front(), settings),
+                 replicas_.front().constraints()) {
   for (DecoderLm& replica : replicas_) parameters_.push_back(tensors_of(replica));
 }
 
@@ -93,6 +94,7 @@ StepResult Stepper::step(const std::vector<Batch>& batches, Pass pass, double lr
   }
   if (std::isfinite(result.loss)) result.grad_norm = optimizer_.step(gradients(), lr, clip);
   result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
+  if (result.finite) model().after_step();
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gradient_check.h"
+#include "recommended.h"
 
 namespace normlab {
 namespace {
@@ -18,7 +19,8 @@ ModelConfig small() {
   return config;
 }
 
-DecoderLm build(ModelConfig config, NormScheme scheme, torch::TensorOptions options = torch::kFloat64) {
+DecoderLm build(ModelConfig config, const NormScheme& scheme, torch::TensorOptions options = torch::kFloat64) {
+  config = with_recommended(config, scheme);
   resolve(config, scheme);
   return DecoderLm(config, scheme, 11, 5, options);
 }
@@ -86,8 +88,18 @@ TEST(DecoderLm, GradientsOfEveryScheme) {
   post.placement = NormPlacement::post;
   learned.learn_p = true;
   learned.p_sharing = PSharing::head;
-  for (const NormScheme& scheme : {rms, post, learned}) schemes.push_back(scheme);
+  NormScheme branch = find_scheme("dyt"), scalar_alpha = find_scheme("angpt"), lerp = find_scheme("angpt");
+  branch.placement = NormPlacement::branch;
+  scalar_alpha.alpha_sharing = AlphaSharing::layer;
+  lerp.residual = Residual::lerp;
+  NormScheme own = find_scheme("layernorm"), unnormalised = find_scheme("angpt");
+  own.qk_affine = QkAffine::own;
+  own.gain = GainSharing::channel;
+  unnormalised.qk = QkNorm::none;
+  for (const NormScheme& scheme : {rms, post, learned, branch, scalar_alpha, lerp, own, unnormalised})
+    schemes.push_back(scheme);
   for (const NormScheme& scheme : schemes) {
+    SCOPED_TRACE(scheme.name);
     DecoderLm model = build(small(), scheme);
     randomise(model);
     expect_model_gradients(model);
@@ -141,22 +153,60 @@ TEST(DecoderLm, InitialisationFollowsItsTable) {
   }
 }
 
-TEST(DecoderLm, CachedDecodingEqualsTheWholePass) {
-  for (Positions positions : {Positions::learned, Positions::rope}) {
-    ModelConfig config = small();
-    config.positions = positions;
-    DecoderLm model = build(config, find_scheme("lp"));
-    randomise(model);
-    torch::NoGradGuard no_grad;
-    const Tensor whole = model.logits(tokens(), Pass{});
-    std::vector<KvCache> caches(2);
-    const Tensor prefill = model.logits(tokens().slice(1, 0, 3), Pass{}, &caches);
-    EXPECT_LT((prefill - whole.slice(1, 0, 3)).abs().max().item<double>(), 1e-12);
-    for (int64_t t = 3; t < 6; ++t) {
-      const Tensor step = model.logits(tokens().slice(1, t, t + 1), Pass{}, &caches);
-      EXPECT_LT((step - whole.slice(1, t, t + 1)).abs().max().item<double>(), 1e-12) << t;
-    }
+void expect_cached_decoding(const ModelConfig& config, const NormScheme& scheme) {
+  DecoderLm model = build(config, scheme);
+  randomise(model);
+  torch::NoGradGuard no_grad;
+  const Tensor whole = model.logits(tokens(), Pass{});
+  std::vector<KvCache> caches(2);
+  const Tensor prefill = model.logits(tokens().slice(1, 0, 3), Pass{}, &caches);
+  EXPECT_LT((prefill - whole.slice(1, 0, 3)).abs().max().item<double>(), 1e-12);
+  for (int64_t t = 3; t < 6; ++t) {
+    const Tensor step = model.logits(tokens().slice(1, t, t + 1), Pass{}, &caches);
+    EXPECT_LT((step - whole.slice(1, t, t + 1)).abs().max().item<double>(), 1e-12) << t;
   }
+}
+
+TEST(DecoderLm, CachedDecodingEqualsTheWholePass) {
+  for (const NormScheme& scheme : catalogue()) {
+    SCOPED_TRACE(scheme.name);
+    expect_cached_decoding(small(), scheme);
+  }
+  ModelConfig config = small();
+  config.positions = Positions::rope;
+  config.n_kv_heads = 1;
+  for (const char* name : {"lp", "rms", "olmo2"}) expect_cached_decoding(config, find_scheme(name));
+}
+
+// The fused kernels in float against the composite operators in double, with every tensor away from its start.
+TEST(DecoderLm, FusedKernelsServeEverySchemeThatTheyClaim) {
+  for (const NormScheme& scheme : catalogue())
+    for (int n_kv_heads : {2, 1}) {
+      SCOPED_TRACE(scheme.name);
+      ModelConfig config = with_recommended(small(), scheme);
+      config.n_kv_heads = n_kv_heads;
+      config.dropout = 0.1;
+      resolve(config, scheme);
+      if (config.kernels != Kernels::fused) continue;
+      DecoderLm fused(config, scheme, 11, 5, torch::kFloat32), exact(config, scheme, 11, 5, torch::kFloat64);
+      randomise(exact);
+      const auto from = exact.state(), to = fused.state();
+      const Pass pass{.training = true, .seed = 1, .step = 2};
+      {
+        torch::NoGradGuard no_grad;
+        for (size_t i = 0; i < to.size(); ++i) to[i].second.copy_(from[i].second);
+        for (size_t i = 0; i < to.size(); ++i) from[i].second.copy_(to[i].second);
+      }
+      const Tensor a = fused.loss(tokens(), tokens().flip(1), pass), b = exact.loss(tokens(), tokens().flip(1), pass);
+      EXPECT_NEAR(a.item<double>(), b.item<double>(), 1e-5);
+      a.backward(), b.backward();
+      const auto got = fused.parameters(), expected = exact.parameters();
+      for (size_t i = 0; i < got.size(); ++i) {
+        const Tensor truth = expected[i].second.grad();
+        const double error = (got[i].second.grad().to(torch::kFloat64) - truth).abs().max().item<double>();
+        EXPECT_LT(error, 2e-5 * (1.0 + truth.abs().max().item<double>())) << got[i].first;
+      }
+    }
 }
 
 TEST(DecoderLm, AliasSharesStorageButNotGradients) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "recommended.h"
+
 namespace normlab {
 namespace {
 
@@ -12,6 +14,7 @@ ModelConfig small(const NormScheme& scheme) {
   config.n_heads = 2;
   config.d_model = 8;
   config.seq_len = 6;
+  config = with_recommended(config, scheme);
   resolve(config, scheme);
   return config;
 }
@@ -30,8 +33,8 @@ TEST(Block, RunsOnMeta) {
   for (NormScheme scheme : catalogue())
     for (NormPlacement placement : {NormPlacement::pre, NormPlacement::post})
       for (Activation activation : {Activation::gelu, Activation::swiglu}) {
-        scheme.placement = placement;
-        scheme.sublayer = SublayerNorm::rms;
+        if (scheme.residual == Residual::add && scheme.sublayer_scale == DepthScale::one) scheme.placement = placement;
+        if (scheme.sublayer == SublayerNorm::layer) scheme.sublayer = SublayerNorm::rms;
         ModelConfig config = small(scheme);
         config.kernels = Kernels::composite;
         config.activation = activation;

@@ -37,19 +37,50 @@ TEST(Scheme, FieldsRoundTripThroughText) {
   }
 }
 
+// What is changed in a row of the catalogue, and what the refusal speaks of.
+struct Refusal {
+  const char* row;
+  std::vector<const char*> settings;
+  const char* reason;
+};
+
 TEST(Scheme, RefusesWhatMakesNoSense) {
-  NormScheme scheme = find_scheme("none");
-  scheme.learn_p = true;
-  EXPECT_THROW(check(scheme), UsageError);
-  scheme = find_scheme("lp");
-  scheme.learn_p = true;
-  scheme.p = 1.0;
-  EXPECT_THROW(check(scheme), UsageError);
-  scheme.p = inf;
-  EXPECT_THROW(check(scheme), UsageError);
-  scheme = find_scheme("none");
-  scheme.gain_init = *GainInit::parse("matched");
-  EXPECT_THROW(check(scheme), UsageError);
+  const Refusal refusals[] = {
+      {"none", {"norm.learn_p=true"}, "no p to learn"},
+      {"lp", {"norm.learn_p=true", "norm.p=1"}, "starts above 1"},
+      {"lp", {"norm.learn_p=true", "norm.p=inf"}, "starts above 1"},
+      {"none", {"norm.gain_init=matched"}, "needs norm.qk=lp"},
+      {"none", {"norm.sublayer=none", "norm.placement=post"}, "norm.sublayer is none"},
+      {"none", {"norm.sublayer=none", "norm.placement=branch"}, "norm.sublayer is none"},
+      {"ln-scaling", {"norm.placement=post"}, "enters a branch"},
+      {"none", {"norm.residual=lerp_nu"}, "norm.sublayer=none"},
+      {"ngpt", {"norm.sublayer=rms"}, "norm.sublayer=none"},
+      {"angpt", {"norm.constraint=none"}, "unit rows"},
+      {"rms", {"norm.qk_groups=2"}, "norm.qk=lp"},
+      {"grouped", {"norm.scope=all_heads"}, "norm.scope=head"},
+      {"lp", {"norm.qk_affine=shared"}, "norm.qk_affine=none"},
+      {"none", {"norm.gain_on=both"}, "no gain"},
+      {"none", {"norm.gain_form=exp"}, "no gain"},
+      {"cosine", {"norm.stored_scale=0.1"}, "norm.stored_scale=init"},
+      {"cosine", {"norm.gain_init=-1"}, "above 0"},
+      {"lp", {"norm.gain_max=3"}, "norm.gain_form=exp"},
+      {"lp", {"norm.logit_scale=init"}, "norm.stored_scale"},
+      {"none", {"norm.stored_scale=0.1"}, "none of them"},
+      {"lp", {"norm.stored_scale=sqrt(d_head)"}, "1/sqrt(d_model)"},
+      {"ngpt", {"norm.embedding=fixnorm"}, "norm.embedding=none"},
+      {"ngpt", {"norm.sigma_reparam=true"}, "Choose one"},
+      {"lp", {"norm.qk_clip=10"}, "norm.qk=none"},
+      {"qk-clip", {"norm.soft_cap=10"}, "Choose one"},
+      {"qk-clip", {"norm.sigma_reparam=true"}, "size of the weights"},
+  };
+  for (const Refusal& refusal : refusals) {
+    NormScheme scheme = find_scheme(refusal.row);
+    FieldList list;
+    list_fields(scheme, list);
+    for (const char* setting : refusal.settings) apply(list, parse_setting(setting));
+    EXPECT_THAT([&] { check(scheme); }, testing::ThrowsMessage<UsageError>(testing::HasSubstr(refusal.reason)))
+        << refusal.row << " " << refusal.settings.front();
+  }
 }
 
 TEST(GainInit, ReadsNumbersAndRules) {
@@ -84,6 +115,14 @@ TEST(InitialGain, MatchedGivesP2ItsOwnGainAndOthersTheSameSpread) {
   }
   scheme.p = inf;
   EXPECT_NEAR(initial_gain(scheme, {.d_head = 64, .length = 256}) / 15.9944, 0.102, 0.003);
+}
+
+TEST(UsedGain, UndoesTheWayAGainIsStored) {
+  const GainSizes sizes{.d_head = 16, .n_heads = 4, .length = 64, .d_model = 64};
+  EXPECT_DOUBLE_EQ(used_gain(find_scheme("qknorm"), 3.5, sizes), 3.5);
+  EXPECT_DOUBLE_EQ(used_gain(find_scheme("ngpt"), 0.125, sizes), 1.0);  // stored 1/sqrt(64) stands for 1
+  EXPECT_DOUBLE_EQ(used_gain(find_scheme("cosine"), std::log(10.0), sizes), 10.0);
+  EXPECT_DOUBLE_EQ(used_gain(find_scheme("cosine"), 50.0, sizes), 100.0);
 }
 
 }  // namespace

@@ -73,6 +73,76 @@ TEST(FusedAttention, IsAsExactAsTheCompositeOne) {
   }
 }
 
+// What a scheme may add to the plain form: norms with gains of their own, caps, scales by row, gains before RoPE.
+struct Options {
+  QkNorm norm;
+  int64_t affine = 0;  // entries a head, times the heads when `own`
+  bool own = false, bias = false;
+  double soft_cap = 0.0;
+  RowScale row_scale = RowScale::one;
+  bool channel_gain = false;
+  QkOrder order = QkOrder::before_rope;
+};
+
+struct OptionsResult {
+  Tensor out;
+  std::vector<Tensor> gradients;
+  std::vector<float> largest;
+};
+
+OptionsResult compute(const Options& o, bool fused, torch::ScalarType type) {
+  constexpr int64_t b = 2, t = 19, h = 4, kv = 2, d = 8;
+  torch::manual_seed(10);
+  const auto leaf = [&](const Tensor& values) { return values.to(type).requires_grad_(true); };
+  std::vector<Tensor> leaves = {leaf(torch::randn({b, t, h + 2 * kv, d}))};
+  const RopeTable rope = make_rope(t, d, 100.0, RopePairing::interleaved, torch::TensorOptions().dtype(type));
+  AttentionForm form{.fused = fused, .scale = 0.7, .row_scale = o.row_scale, .soft_cap = o.soft_cap};
+  form.qk = {.norm = o.norm, .p = 2.5, .order = o.order, .eps = 1e-6, .rope = &rope};
+  form.max_logits = std::make_shared<MaxLogits>(h);
+  const auto affine = [&](int64_t heads, double first) {
+    leaves.push_back(leaf(torch::linspace(first, 1.5, o.own ? heads * d : d)));
+    return leaves.back();
+  };
+  if (o.affine) form.q_affine.weight = affine(h, 0.5), form.k_affine.weight = affine(kv, 0.7);
+  if (o.bias) form.q_affine.bias = affine(h, -1.0), form.k_affine.bias = affine(kv, -0.5);
+  if (o.channel_gain) leaves.push_back(leaf(torch::linspace(0.5, 2, h * d))), form.gain = leaves.back();
+  const Tensor out = attention(leaves.front(), h, form);
+  (out * torch::randn({b, t, h, d}).to(type)).sum().backward();
+  OptionsResult result{.out = out.detach(), .gradients = {}, .largest = {}};
+  for (const Tensor& each : leaves) result.gradients.push_back(each.grad());
+  for (size_t head = 0; head < h; ++head) result.largest.push_back(form.max_logits->of(head));
+  return result;
+}
+
+TEST(FusedAttention, ServesTheOptionsOfTheSchemes) {
+  const Options cases[] = {
+      {.norm = QkNorm::rms},
+      {.norm = QkNorm::rms, .affine = 1},
+      {.norm = QkNorm::rms, .affine = 1, .own = true, .order = QkOrder::after_rope},
+      {.norm = QkNorm::layer, .affine = 1, .bias = true},
+      {.norm = QkNorm::layer, .affine = 1, .own = true, .bias = true, .channel_gain = true},
+      {.norm = QkNorm::none, .soft_cap = 2.0},
+      {.norm = QkNorm::none, .row_scale = RowScale::log_n},
+      {.norm = QkNorm::none, .channel_gain = true},
+      {.norm = QkNorm::lp, .soft_cap = 1.0, .row_scale = RowScale::log_n, .channel_gain = true},
+      {.norm = QkNorm::lp, .channel_gain = true, .order = QkOrder::after_rope},
+  };
+  for (size_t i = 0; i < std::size(cases); ++i) {
+    SCOPED_TRACE(i);
+    const OptionsResult truth = compute(cases[i], false, torch::kFloat64),
+                        plain = compute(cases[i], false, torch::kFloat32),
+                        fused = compute(cases[i], true, torch::kFloat32);
+    const auto bound = [](const Tensor& exact, const Tensor& composite, double factor) {
+      return factor * error(composite, exact) + 2e-7 * (1.0 + exact.abs().max().item<double>());
+    };
+    EXPECT_LE(error(fused.out, truth.out), bound(truth.out, plain.out, 2.0));
+    for (size_t k = 0; k < truth.gradients.size(); ++k)
+      EXPECT_LE(error(fused.gradients[k], truth.gradients[k]), bound(truth.gradients[k], plain.gradients[k], 3.0)) << k;
+    for (size_t head = 0; head < truth.largest.size(); ++head)
+      EXPECT_NEAR(fused.largest[head], truth.largest[head], 1e-5 * (1.0 + std::abs(truth.largest[head])));
+  }
+}
+
 TEST(FusedAttention, GivesTheSameBitsForAnyNumberOfThreads) {
   const Case c{3, 40, 4, 2, 16, 3, 4, true, false, true, 0.2};
   const int threads = at::get_num_threads();

@@ -1,0 +1,25 @@
+// A factor that is a number, or follows from a model's sizes.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace normlab {
+
+struct Factor {
+  enum class Rule { number, sqrt_d_head, inverse_sqrt_d_head, inverse_sqrt_d_model, init };
+  Rule rule = Rule::number;
+  double number = 1.0;
+
+  bool operator==(const Factor&) const = default;
+  static std::optional<Factor> parse(const std::string& text);
+  std::string text() const;
+};
+
+struct FactorSizes {
+  int d_head = 0, d_model = 0;
+  double init = 1.0;  // what the rule `init` stands for: the initial value of the parameter
+};
+double value_of(const Factor& factor, FactorSizes sizes);
+
+}  // namespace normlab
