@@ -9,7 +9,7 @@ import pytest
 import tomllib
 from conftest import BINARY, ROOT, run
 
-VERBS = ["train", "compare", "trial", "report", "eval", "generate", "schemes", "config", "verify", "import", "score", "bpe", "bench", "doctor"]
+VERBS = ["train", "compare", "trial", "report", "eval", "generate", "schemes", "config", "verify", "import", "export", "score", "bpe", "bench", "doctor"]
 OVERRIDES = [
     [],
     ["norm.scheme=qknorm"],
@@ -40,7 +40,10 @@ def test_version():
 
 def test_schemes():
     rows = json.loads(run("schemes", "--json", check=0).stdout)
-    assert [row["name"] for row in rows] == ["none", "qknorm", "lp"]
+    names = [row["name"] for row in rows]
+    assert names[:3] == ["none", "qknorm", "lp"]
+    assert {"gpt+", "ngpt", "angpt", "rms", "rms-gainless", "olmo2", "layernorm", "cosine", "grouped", "softcap",
+            "ssmax", "qk-clip", "sigma-reparam", "z-loss", "scalenorm", "fixnorm", "dyt", "ln-scaling"} <= set(names)
     norm_keys = tomllib.loads(run("config", "print", check=0).stdout)["norm"].keys()
     shown = run("schemes", check=0).stdout
     for row in rows:
@@ -48,7 +51,11 @@ def test_schemes():
         assert [key.removeprefix("norm.") for key in row["fields"]] == list(norm_keys)
         assert row["name"] in shown and row["equation"] in shown
         assert json.loads(run("schemes", row["name"], "--json", check=0).stdout) == row
-        assert row["source"] in run("schemes", row["name"], check=0).stdout
+        details = run("schemes", row["name"], check=0).stdout
+        assert row["source"] in details
+        assert all(part in details and served in details for part, served in row["kernels"].items())
+        assert all(each["name"] in details for each in row["parameters"])
+        assert all(f"{key} = {value}" in details for key, value in row["recommended"].items())
     assert "'lp'" in run("schemes", "lpp", check=2).stderr
 
 
@@ -115,6 +122,25 @@ def test_wrong_threads(threads):
     assert "threads" in run("config", "print", "--threads", threads, check=2).stderr
 
 
+def test_a_scheme_that_no_fused_kernel_serves_says_so(tmp_path, text):
+    settings = ["norm.scheme=olmo2", "model.n_layers=1", "model.n_heads=2", "model.d_model=16", "model.seq_len=16",
+                "train.max_steps=1", "train.batch_size=2"]
+    done = run("train", "--data", text, "--out", tmp_path / "run", "--set", *settings, check=0)
+    assert "composite" in done.stderr and "norm.scope is all_heads" in done.stderr
+    assert "model.positions = rope, as the scheme 'olmo2' recommends" in done.stderr
+
+
+REFERENCES = ["nanogpt-bias", "nanogpt-nobias", "ngpt-baseline", "ngpt", "hf-llama", "hf-qwen3", "hf-olmo2"]
+
+
+@pytest.mark.parametrize("kernels", ["best", "composite"])
+def test_verify_passes_the_reference_files(kernels):
+    files = [ROOT / f"tests/reference/{name}.safetensors" for name in REFERENCES]
+    done = run("verify", "--kernels", kernels, *files)
+    assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "ok" not in line)
+    assert f"{len(files)} passed, 0 failed" in done.stdout
+
+
 def test_import_makes_a_checkpoint_that_can_be_used(tmp_path):
     """The reference model has the 65 symbols of Tiny Shakespeare."""
     reference = ROOT / "tests/reference/nanogpt-bias.safetensors"
@@ -128,4 +154,4 @@ def test_import_makes_a_checkpoint_that_can_be_used(tmp_path):
     other = ROOT / "tests/reference/hf-llama.safetensors"
     assert "n_layer" in run("import", "--from", "nanogpt", other, "--out", tmp_path / "other", check=3).stderr
     assert not (tmp_path / "other").exists()
-    assert "nanogpt, ngpt, llama" in run("import", "--from", "keras", other, "--out", tmp_path / "other", check=2).stderr
+    assert "nanogpt, ngpt, llama, qwen3, olmo2" in run("import", "--from", "keras", other, "--out", tmp_path / "other", check=2).stderr

@@ -67,3 +67,16 @@ def test_commands_in_the_documents_exist():
             sections = re.findall(rf"^## normlab {verb}\b.*?(?=^## |\Z)", known, re.MULTILINE | re.DOTALL)
             for option in re.findall(r" (--[a-z-]+)", rest):
                 assert option in "".join(sections), f"{page.name}: normlab {verb} {option}"
+
+
+def test_a_mechanism_is_named_in_five_files():
+    """The table of docs/add-a-scheme.md, against the sources."""
+    page = (ROOT / "docs/add-a-scheme.md").read_text()
+    mechanism, table = re.search(r"<!-- files of (\S+) -->(.*?)<!-- end of files -->", page, re.DOTALL).groups()
+    listed = set(re.findall(r"^\| `(src/\S+)`", table, re.MULTILINE))
+    enum, value = mechanism.split("::")
+    declares = rf"enum class {enum} \{{[^}}]*\b{value}\b|enum_names<{enum}>\(\) \{{[^}}]*\"{value}\"|{enum}::{value}\b"
+    naming = {str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.*")
+              if re.search(declares, path.read_text())}
+    assert naming == listed
+    assert len(listed) <= 5

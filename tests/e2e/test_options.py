@@ -10,6 +10,9 @@ from conftest import metrics, run, train, weights
 SHORT = ["train.max_steps=4", "train.eval_every=0", "optim.warmup_steps=0", "optim.lr=0.05"]
 LP = ["norm.scheme=lp"]
 ROPE = [*LP, "model.positions=rope"]
+RMS = ["norm.scheme=rms"]
+NGPT, ANGPT = ["norm.scheme=ngpt"], ["norm.scheme=angpt"]
+COSINE = ["norm.scheme=cosine"]
 OTHER_TEXT = "<another text>"
 
 
@@ -46,17 +49,38 @@ ROWS = {
     "norm.sublayer": model("rms"),
     "norm.placement": model("post"),
     "norm.sublayer_eps": model(0.1),
+    "norm.sublayer_scale": model("1/sqrt(layer)"),
+    "norm.embedding": model("fixnorm"),
+    "norm.residual": model("lerp", *ANGPT),
+    "norm.alpha_init": model(0.3, *ANGPT),
+    "norm.alpha_sharing": Row("layer", ["parameters", "later losses"], ["first loss"], ANGPT),
+    "norm.map_scale": Row("none", ["first loss", "parameters"], given=NGPT),
     "norm.qk": model("lp"),
     "norm.p": model(2, *LP),
     "norm.learn_p": Row("true", ["parameters", "later losses"], given=LP),
     "norm.p_sharing": Row("head", ["parameters", "later losses"], ["first loss"], [*LP, "norm.learn_p=true"]),
+    "norm.qk_groups": model(2, *LP),
     "norm.scope": model("all_heads", *LP),
     "norm.order": model("after_rope", *ROPE),
     "norm.qk_eps": model(1, *LP),
+    "norm.qk_affine": Row("own", ["parameters", "later losses"], ["first loss"], RMS),
     "norm.gain": Row("head", ["parameters", "later losses"], ["first loss"], LP),
     "norm.gain_init": model("sqrt(d_head)", *LP),
     "norm.learn_gain": Row("false", ["parameters", "later losses"], ["first loss"], LP),
+    "norm.gain_on": model("both", *LP),
+    "norm.gain_form": Row("exp", ["later losses"], given=LP),
+    "norm.gain_max": model(5, *COSINE),
     "norm.logit_scale": model("1/sqrt(d_head)", *LP),
+    "norm.row_scale": model("log(n)", *LP),
+    "norm.soft_cap": model(1, *LP),
+    "norm.output_scale": Row("s_z", ["parameters", "later losses"], ["first loss"]),
+    "norm.output_soft_cap": model(0.5),
+    "norm.z_loss": model(0.1),
+    "norm.stored_scale": Row(0.1, ["later losses"], given=LP),
+    "norm.constraint": learning("ball", *NGPT),
+    "norm.constraint_axis": model("rows", *NGPT),
+    "norm.qk_clip": learning(0.001),
+    "norm.sigma_reparam": Row("true", ["parameters", "later losses"]),
     "model.n_layers": Row(3, ["first loss", "parameters"]),
     "model.n_heads": model(4, *LP),
     "model.n_kv_heads": Row(1, ["first loss", "parameters"]),
@@ -154,8 +178,16 @@ def test_key(observed, key):
     assert {name for name in row.keeps if before[name] != after[name]} == set(), "changed"
 
 
+# On top of LP unless `GIVEN` says otherwise.
+GIVEN = {"norm.residual": [*ANGPT, "optim.lr=0.01", "optim.min_lr=0"], "norm.qk": RMS + ["norm.qk_affine=none"],
+         "norm.map_scale": NGPT, "norm.constraint": [*NGPT]}
 CHOICES = {
-    "norm.sublayer": ["layer", "rms", "none"],
+    "norm.residual": ["lerp_unit", "lerp_nu", "lerp"],
+    "norm.qk": ["none", "lp", "rms", "layer"],
+    "norm.map_scale": ["none", "s_uv", "nu"],
+    "norm.constraint": ["none", "unit", "ball"],
+    "norm.sublayer": ["layer", "rms", "scale", "dyt", "none"],
+    "norm.placement": ["pre", "post", "branch"],
     "norm.gain_init": ["log2(L^2-L)", "sqrt(d_head)", "matched", "1.5"],
     "norm.gain": ["none", "model", "layer", "head", "channel"],
     "norm.p": ["0.5", "1", "2", "3", "inf"],
@@ -169,5 +201,5 @@ CHOICES = {
 def test_no_two_values_do_the_same(observed, key):
     curves = {}
     for value in CHOICES[key]:
-        found = observed([*LP, f"{key}={value}"])
+        found = observed([*GIVEN.get(key, LP), f"{key}={value}"])
         assert curves.setdefault(str(found["later losses"]), value) == value

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 
+import pytest
 from conftest import BINARY, TINY, metrics, run, train, weights
 
 SETTINGS = ["model.dropout=0.1", "norm.scheme=lp", "train.max_steps=60", "train.eval_every=10", "train.save_every=5",
@@ -36,6 +37,16 @@ def test_stopping_and_going_on_changes_nothing(text, tmp_path):
         assert metrics(out)[-1]["step"] < 60
         assert run("train", "--resume", "--out", out, check=0)
         expect_same(tmp_path / "whole", out)
+
+
+@pytest.mark.parametrize("scheme", ["ngpt", "angpt", "sigma-reparam", "qk-clip"])
+def test_what_a_scheme_remembers_is_in_the_checkpoint(text, tmp_path, scheme):
+    settings = [f"norm.scheme={scheme}", "optim.lr=0.01", "optim.decay_steps=12", "train.eval_every=6"]
+    settings += ["norm.qk_clip=0.001"] if scheme == "qk-clip" else []
+    train(text, tmp_path / "whole", *settings, "train.max_steps=12")
+    train(text, tmp_path / "parts", *settings, "train.max_steps=6")
+    run("train", "--resume", "--out", tmp_path / "parts", "--set", "train.max_steps=12", check=0)
+    expect_same(tmp_path / "whole", tmp_path / "parts")
 
 
 def test_killed_at_random_moments(text, tmp_path):
