@@ -3,6 +3,7 @@
 #include <torch/autograd.h>
 
 #include "kernels/column_sums.h"
+#include "ops/float_data.h"
 #include "ops/parallel_rows.h"
 
 namespace normlab {
@@ -12,14 +13,12 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-const float* data_or_null(const Tensor& tensor) { return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr; }
-
 struct FusedActivation : torch::autograd::Function<FusedActivation> {
   static Tensor forward(AutogradContext* context, const Tensor& x_in, int64_t kind,
                         const std::optional<Tensor>& scale_in) {
     const Tensor x = x_in.contiguous(), scale = scale_in ? scale_in->contiguous() : Tensor();
     const ActivationSpec spec{
-        .kind = static_cast<Activation>(kind), .cols = static_cast<size_t>(x.size(-1)), .scale = data_or_null(scale)};
+        .kind = static_cast<Activation>(kind), .cols = static_cast<size_t>(x.size(-1)), .scale = data(scale)};
     std::vector<int64_t> shape = x.sizes().vec();
     if (spec.kind == Activation::swiglu) shape.back() /= 2;
     const Tensor y = torch::empty(shape, x.options());
@@ -36,7 +35,7 @@ struct FusedActivation : torch::autograd::Function<FusedActivation> {
     const Tensor &x = saved[0], &scale = saved[1], dy = grads[0].contiguous(), dx = torch::empty_like(x);
     const ActivationSpec spec{.kind = static_cast<Activation>(context->saved_data["kind"].toInt()),
                               .cols = static_cast<size_t>(x.size(-1)),
-                              .scale = data_or_null(scale)};
+                              .scale = data(scale)};
     const size_t rows = static_cast<size_t>(x.numel()) / spec.cols, blocks = row_blocks(rows);
     const bool learned = scale.defined() && context->needs_input_grad(1);
     const Tensor partial = learned ? torch::empty({static_cast<int64_t>(blocks), x.size(-1)}, x.options()) : Tensor();
@@ -56,9 +55,7 @@ struct FusedActivation : torch::autograd::Function<FusedActivation> {
 }  // namespace
 
 Tensor activate(const Tensor& x_in, Activation kind, bool fused, const Tensor& scale) {
-  if (fused)
-    return FusedActivation::apply(x_in, static_cast<int64_t>(kind),
-                                  scale.defined() ? std::optional(scale) : std::nullopt);
+  if (fused) return FusedActivation::apply(x_in, static_cast<int64_t>(kind), given(scale));
   const Tensor x = scale.defined() ? x_in * scale : x_in;
   switch (kind) {
     case Activation::gelu:

@@ -4,6 +4,7 @@
 
 #include "kernels/column_sums.h"
 #include "kernels/layer_norm.h"
+#include "ops/float_data.h"
 #include "ops/lp_norm.h"
 #include "ops/parallel_rows.h"
 
@@ -15,20 +16,16 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Everything of a call but its tensors, kept from forward to backward.
-struct Call : torch::CustomClassHolder {
+struct AddNormCall : torch::CustomClassHolder {
   NormSpec spec;
   size_t rows = 0;
   bool has_branch = false;
 };
 
-const float* data(const Tensor& tensor) { return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr; }
-float* mutable_data(const Tensor& tensor) { return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr; }
-std::optional<Tensor> given(const Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; }
-
 struct FusedAddNorm : torch::autograd::Function<FusedAddNorm> {
   static variable_list forward(AutogradContext* context, const Tensor& x_in, const std::optional<Tensor>& branch_in,
                                const std::optional<Tensor>& weight_in, const std::optional<Tensor>& bias_in,
-                               const c10::intrusive_ptr<Call>& call) {
+                               const c10::intrusive_ptr<AddNormCall>& call) {
     const Tensor x = x_in.contiguous(), branch = branch_in ? branch_in->contiguous() : Tensor();
     const Tensor weight = weight_in.value_or(Tensor()), bias = bias_in.value_or(Tensor());
     const Tensor sum = branch.defined() ? torch::empty_like(x) : Tensor(), y = torch::empty_like(x);
@@ -52,7 +49,7 @@ struct FusedAddNorm : torch::autograd::Function<FusedAddNorm> {
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     const auto saved = context->get_saved_variables();
     const Tensor &s = saved[0], &mean = saved[1], &rstd = saved[2], &weight = saved[3], &bias = saved[4];
-    const auto call = c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
+    const auto call = c10::static_intrusive_pointer_cast<AddNormCall>(context->saved_data["call"].toCapsule());
     const Tensor dy = grads[0].defined() ? grads[0].contiguous() : torch::zeros_like(s);
     const Tensor d_residual = grads.size() > 1 && grads[1].defined() ? grads[1].contiguous() : Tensor();
     NormSpec spec = call->spec;
@@ -87,7 +84,7 @@ struct FusedAddNorm : torch::autograd::Function<FusedAddNorm> {
 };
 
 NormedSum fused_add_norm(const Tensor& x, const Tensor& branch, const Dropout& how, const NormForm& form) {
-  auto call = c10::make_intrusive<Call>();
+  auto call = c10::make_intrusive<AddNormCall>();
   call->spec = {.cols = static_cast<size_t>(x.size(-1)),
                 .rms = form.kind == SublayerNorm::rms,
                 .eps = static_cast<float>(form.eps),

@@ -5,6 +5,7 @@
 
 #include "kernels/column_sums.h"
 #include "kernels/lerp_norm.h"
+#include "ops/float_data.h"
 #include "ops/lp_norm.h"
 #include "ops/parallel_rows.h"
 
@@ -16,9 +17,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr double unit_eps = 1e-12;  // of the composite form: zero rows stay zero
-
-const float* data(const Tensor& tensor) { return tensor.const_data_ptr<float>(); }
-float* mutable_data(const Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 
 struct FusedLerpNorm : torch::autograd::Function<FusedLerpNorm> {
   static Tensor forward(AutogradContext* context, const Tensor& h_in, const Tensor& branch_in, const Tensor& alpha_in) {

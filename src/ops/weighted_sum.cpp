@@ -5,6 +5,7 @@
 
 #include "kernels/column_sums.h"
 #include "kernels/weighted_sum.h"
+#include "ops/float_data.h"
 #include "ops/parallel_rows.h"
 
 namespace normlab {
@@ -13,9 +14,6 @@ namespace {
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-const float* data(const Tensor& tensor) { return tensor.const_data_ptr<float>(); }
-float* mutable_data(const Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 
 struct FusedWeightedSum : torch::autograd::Function<FusedWeightedSum> {
   static Tensor forward(AutogradContext* context, const Tensor& h_in, const Tensor& a_in, const Tensor& b_in,
