@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "models/init.h"
+#include "nn/observer.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
@@ -77,7 +78,12 @@ Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<
   for (size_t layer = 0; layer < blocks_.size(); ++layer)
     blocks_[layer](stream, pass, model_gain_, rope, caches ? &(*caches)[layer] : nullptr);
   const Tensor y = final_norm_(stream), &head = head_.defined() ? head_ : embedding_;
-  return packed_head_ ? fused_linear(y, head, Tensor(), packed_head_) : torch::linear(y, head);
+  const Tensor out = packed_head_ ? fused_linear(y, head, Tensor(), packed_head_) : torch::linear(y, head);
+  if (pass.observer) {
+    pass.observer->see(Site::stream, config_.n_layers, stream.x, pass);
+    pass.observer->see(Site::logits, config_.n_layers, out, pass);
+  }
+  return out;
 }
 
 Tensor DecoderLm::loss(const Tensor& tokens_bt, const Tensor& targets_bt, const Pass& pass) const {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "nn/observer.h"
+
 namespace normlab {
 namespace {
 
@@ -76,7 +78,7 @@ Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor
   const Tensor qkv = qkv_(x_btc).view({b, t, n_heads_ + 2 * n_kv_heads_, d_head_});
   AttentionForm how = form(model_gain, rope);
   how.dropout = pass.dropout(dropout_, layer_, attention_site, n_heads_ * t);
-  how.stats = pass.layer_stats(layer_, n_heads_);
+  if (pass.observer) how.stats = pass.observer->attention(layer_, qkv, how, pass);
 
   Tensor mixed;
   if (cache) {

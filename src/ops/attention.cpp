@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "ops/attention_fused.h"
+#include "ops/attention_stats.h"
 #include "ops/lp_norm.h"
 
 namespace normlab {
@@ -72,11 +73,16 @@ Tensor attend(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const Tensor& 
     return torch::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, triangle, form.scale)
         .transpose(1, 2);
   }
-  Tensor logits = torch::matmul(q, k.transpose(2, 3)) * form.scale;
-  if (form.causal) {
-    logits = logits + torch::full({t, s}, -std::numeric_limits<double>::infinity(), q.options()).triu(s - t + 1);
-  }
-  return torch::matmul(dropout(logits.softmax(-1), form.dropout), v).transpose(1, 2);
+  const Tensor weights = attention_logits(q_hat_bthd, k_hat_bshd, form).softmax(-1);
+  return torch::matmul(dropout(weights, form.dropout), v).transpose(1, 2);
+}
+
+Tensor attention_logits(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const AttentionForm& form) {
+  const Tensor q = q_hat_bthd.transpose(1, 2), k = repeat_heads(k_hat_bshd, q_hat_bthd.size(2)).transpose(1, 2);
+  const int64_t t = q.size(2), s = k.size(2);
+  const Tensor logits = torch::matmul(q, k.transpose(2, 3)) * form.scale;
+  if (!form.causal) return logits;
+  return logits + torch::full({t, s}, -std::numeric_limits<double>::infinity(), q.options()).triu(s - t + 1);
 }
 
 Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& form) {
@@ -84,7 +90,9 @@ Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& f
   require_heads(qkv_bthd, n_heads, n_kv_heads);
   if (form.fused) return fused_attention(qkv_bthd, n_heads, form);
   const auto parts = qkv_bthd.split_with_sizes({n_heads, n_kv_heads, n_kv_heads}, 2);
-  return attend(normalise_queries(parts[0], form, 0), normalise_keys(parts[1], form, 0), parts[2], form);
+  const Tensor q_hat = normalise_queries(parts[0], form, 0), k_hat = normalise_keys(parts[1], form, 0);
+  if (form.stats) count_attention(q_hat, k_hat, form);
+  return attend(q_hat, k_hat, parts[2], form);
 }
 
 }  // namespace normlab

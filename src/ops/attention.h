@@ -29,7 +29,7 @@ struct AttentionForm {
   double scale = 1.0;
   bool causal = true;  // key j is visible to query i when j <= i + s - t
   Dropout dropout = {};
-  AttentionStats* stats = nullptr;  // [b, h], written by attention() on the fused path; null: not wanted
+  AttentionStats* stats = nullptr;  // [b, h], written by attention(); null: not wanted
 };
 
 // Self-attention of qkv_bthd straight from the projection: n_heads query heads, then the key heads, then the value
@@ -41,5 +41,8 @@ torch::Tensor normalise_queries(const torch::Tensor& q_bthd, const AttentionForm
 torch::Tensor normalise_keys(const torch::Tensor& k_bshd, const AttentionForm& form, int64_t first_position);
 torch::Tensor attend(const torch::Tensor& q_hat_bthd, const torch::Tensor& k_hat_bshd, const torch::Tensor& v_bshd,
                      const AttentionForm& form);
+// The logits [b, h, t, s] that the softmax of attend() reads; those of keys that are not visible are -inf.
+torch::Tensor attention_logits(const torch::Tensor& q_hat_bthd, const torch::Tensor& k_hat_bshd,
+                               const AttentionForm& form);
 
 }  // namespace normlab
