@@ -51,9 +51,13 @@ std::optional<int64_t> memory_of_own_process(const std::string& config, const st
 
 Contender our_contender(const StepOptions& options, const std::string& config, const std::string& scheme,
                         const std::string& path) {
-  const bool stats = path == "fused-stats";
-  const Config model = bench_config(config, scheme, stats ? "fused" : path);
-  auto runner = std::make_shared<StepRunner>(model, stats);
+  using Watch = StepRunner::Watch;
+  const Watch watch = path == "fused-stats"   ? Watch::statistics
+                      : path == "fused-probe" ? Watch::everything
+                                              : Watch::nothing;
+  const bool watched = watch != Watch::nothing;
+  const Config model = bench_config(config, scheme, watched ? "fused" : path);
+  auto runner = std::make_shared<StepRunner>(model, watch);
   Contender one;
   one.row = {.config = config,
              .scheme = scheme_label(scheme, model.norm),
@@ -62,7 +66,7 @@ Contender our_contender(const StepOptions& options, const std::string& config, c
   one.run = [runner] { return timed([&] { runner->step(); }); };
   if (options.memory)
     one.finish = [=](BenchRow& row) {
-      row.peak_bytes = memory_of_own_process(config, scheme, stats ? "fused" : path);
+      row.peak_bytes = memory_of_own_process(config, scheme, watched ? "fused" : path);
     };
   return one;
 }
@@ -129,7 +133,7 @@ void add_bench_step(CLI::App& bench, Exit& exit) {
   auto* verb = bench.add_subcommand("step", "one training step: forward, backward, clip, AdamW");
   auto options = std::make_shared<StepOptions>();
   options->bench.add_configs_to(*verb);
-  options->bench.add_to(*verb, {"fused", "fused-stats", "composite", "torch-eager", "torch-compile"});
+  options->bench.add_to(*verb, {"fused", "fused-stats", "fused-probe", "composite", "torch-eager", "torch-compile"});
   verb->add_option("--peer", options->peer,
                    "a Python that can import torch: adds the paths torch-eager and torch-compile")
       ->type_name("PYTHON");
@@ -137,7 +141,7 @@ void add_bench_step(CLI::App& bench, Exit& exit) {
   verb->add_flag("--print-memory", options->print_memory)->group("");
   verb->footer(
       "L: 6 layers, 6 heads, width 384, window 256, batch 16. S: 4 layers, 4 heads, width 128, window 64, batch 12.\n"
-      "fused-stats: attention counts its statistics on the way.\n"
+      "fused-stats: attention counts its statistics on the way; fused-probe: everything that probe.every=1 measures.\n"
       "Without --scheme L and S run none and lp:2.5, and a recipe its own; --scheme replaces a recipe's [norm].\n"
       "Examples:\n"
       "  normlab bench step --config L --scheme none qknorm lp:1 lp:inf --path fused\n"

@@ -46,6 +46,8 @@ int run(int argc, char** argv) {
   add_trial(app, exit);
   add_report(app, exit);
   add_eval(app, exit);
+  add_inspect(app, exit);
+  add_theory(app, exit);
   add_generate(app, exit);
   add_schemes(app, exit);
   add_config(app, exit);

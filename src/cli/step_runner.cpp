@@ -1,33 +1,40 @@
 #include "cli/step_runner.h"
 
+#include <optional>
+
 #include "cli/bench.h"
+#include "probe/step_probe.h"
 
 namespace normlab {
 
-StepRunner::StepRunner(const Config& config, bool stats)
+StepRunner::StepRunner(const Config& config, Watch watch)
     : config_(config),
       stepper_(DecoderLm(config.model, config.norm, bench_vocab_size, /*seed=*/1),
                {.beta1 = config.optim.beta1,
                 .beta2 = config.optim.beta2,
                 .eps = config.optim.eps,
-                .weight_decay = config.optim.weight_decay}) {
+                .weight_decay = config.optim.weight_decay}),
+      watch_(watch) {
   const int64_t b = config.train.batch_size, t = config.model.seq_len;
   const auto windows = [&](uint64_t stream) {
     return torch::tensor(random_tokens(b * t, stream), torch::kInt64).view({b, t});
   };
   batches_.assign(static_cast<size_t>(config.train.accumulate), {.inputs = windows(1), .targets = windows(2)});
-  if (stats) stats_.resize(static_cast<size_t>(config.model.n_layers * b * config.model.n_heads));
 }
 
 void StepRunner::step() {
-  const Pass pass{.training = true,
-                  .seed = 1,
-                  .step = step_++,
-                  .stats = stats_.empty() ? nullptr : stats_.data(),
-                  .sequences = config_.train.batch_size};
+  Pass pass{.training = true, .seed = 1, .step = step_};
+  std::optional<StepProbe> probe;
+  if (watch_ != Watch::nothing)
+    pass.observer = &probe.emplace(stepper_.model(), StepProbe::Extent{.first_pass = step_,
+                                                                       .batch_size = config_.train.batch_size,
+                                                                       .batches = config_.train.accumulate,
+                                                                       .everything = watch_ == Watch::everything});
+  step_ += config_.train.accumulate;
   if (!stepper_.step(batches_, pass, config_.optim.lr, config_.optim.clip).finite)
     throw Error("bench", "the loss is not finite, so that the step was left out. Use a smaller optim.lr.",
                 Exit::diverged);
+  if (probe) probe->readings();
 }
 
 }  // namespace normlab

@@ -10,8 +10,8 @@ namespace normlab {
 
 class StepRunner {
  public:
-  // With `stats` attention counts its statistics on the way.
-  explicit StepRunner(const Config& config, bool stats = false);
+  enum class Watch { nothing, statistics, everything };  // statistics: what attention counts on its way
+  explicit StepRunner(const Config& config, Watch watch = Watch::nothing);
 
   void step();
 
@@ -19,7 +19,7 @@ class StepRunner {
   Config config_;
   Stepper stepper_;
   std::vector<Batch> batches_;
-  std::vector<AttentionStats> stats_;
+  Watch watch_;
   int64_t step_ = 0;
 };
 

@@ -52,9 +52,9 @@ Exit report(const Trainer& trainer, const std::string& folder, Outcome outcome) 
   const TrainState& state = trainer.state();
   if (outcome == Outcome::diverged)
     throw Error("train",
-                str("the loss is not finite after step ", state.step,
-                    "; the last checkpoint is untouched. Try a smaller optim.lr, a longer "
-                    "optim.warmup_steps, or a scheme that bounds the logits, such as norm.scheme=qknorm."),
+                str("the loss is not finite after step ", state.step, "; first bad: ", trainer.culprit(),
+                    ". The last checkpoint is untouched. Try a smaller optim.lr, a longer optim.warmup_steps, or a "
+                    "scheme that bounds the logits, such as norm.scheme=qknorm."),
                 Exit::diverged);
   if (state.last_eval >= 0)
     log_line(str("validation loss ", fixed(state.val_loss, 4), " nats a token at step ", state.last_eval, ", best ",

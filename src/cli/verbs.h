@@ -18,6 +18,8 @@ void add_compare(CLI::App& app, Exit& exit);
 void add_trial(CLI::App& app, Exit& exit);
 void add_report(CLI::App& app, Exit& exit);
 void add_eval(CLI::App& app, Exit& exit);
+void add_inspect(CLI::App& app, Exit& exit);
+void add_theory(CLI::App& app, Exit& exit);
 void add_generate(CLI::App& app, Exit& exit);
 void add_schemes(CLI::App& app, Exit& exit);
 void add_config(CLI::App& app, Exit& exit);

@@ -31,7 +31,7 @@ struct RunningRows {
   HWY_ALIGN float rescale[kQueries];  // of the output, by the last tile
   HWY_ALIGN float smallest[kQueries];
   HWY_ALIGN float squares[kQueries];
-  HWY_ALIGN float weighted[kQueries];  // of S 2^(S - largest)
+  HWY_ALIGN float weighted[kQueries];  // of (S - largest) 2^(S - largest)
   HWY_ALIGN uint32_t dropout_keys[kQueries];
 
   void clear() {
@@ -67,14 +67,15 @@ HWY_INLINE void weigh_key(float* at, VecF most, const uint32_t* dropout_keys, ui
                           MaskF seen, ColumnSums& sums) {
   const F32 df;
   const auto logit = hn::Load(df, at);
-  auto weight = exp2_vec(hn::Sub(logit, most));
+  const auto below = hn::Sub(logit, most);
+  auto weight = exp2_vec(below);
   if constexpr (kMasked) weight = hn::IfThenElseZero(seen, weight);
   sums.sum = hn::Add(sums.sum, weight);
   if constexpr (kStats) {
     const auto counted = kMasked ? hn::IfThenElseZero(seen, logit) : logit;
     sums.smallest = hn::Min(sums.smallest, kMasked ? hn::IfThenElse(seen, logit, sums.smallest) : logit);
     sums.squares = hn::MulAdd(counted, counted, sums.squares);
-    sums.weighted = hn::MulAdd(counted, weight, sums.weighted);
+    sums.weighted = hn::MulAdd(kMasked ? hn::IfThenElseZero(seen, below) : below, weight, sums.weighted);
   }
   if constexpr (kDropout) weight = hn::IfThenZeroElse(dropped_lanes(dropout_keys, column, threshold), weight);
   hn::Store(weight, df, at);
@@ -107,11 +108,13 @@ HWY_NOINLINE bool weigh_tile(const Tile& tile, uint32_t key, uint32_t threshold,
     moved = moved || !hn::AllTrue(df, hn::Eq(before, most));
     hn::Store(rescale, df, rows.rescale + at);
     hn::Store(most, df, rows.largest + at);
-    hn::Store(hn::MulAdd(hn::Load(df, rows.sum + at), rescale, sums.sum), df, rows.sum + at);
+    const auto sum_before = hn::Load(df, rows.sum + at);
+    hn::Store(hn::MulAdd(sum_before, rescale, sums.sum), df, rows.sum + at);
     if constexpr (kStats) {
       hn::Store(sums.smallest, df, rows.smallest + at);
       hn::Store(hn::Add(hn::Load(df, rows.squares + at), sums.squares), df, rows.squares + at);
-      hn::Store(hn::MulAdd(hn::Load(df, rows.weighted + at), rescale, sums.weighted), df, rows.weighted + at);
+      const auto weighted = hn::MulAdd(hn::Sub(before, most), sum_before, hn::Load(df, rows.weighted + at));
+      hn::Store(hn::MulAdd(weighted, rescale, sums.weighted), df, rows.weighted + at);
     }
   }
   return moved;
@@ -140,16 +143,19 @@ HWY_INLINE void rescale_rows(const RunningRows& rows, size_t count, size_t width
 
 // Adds the rows of a tile that see a key to the statistics; the logits become natural here.
 inline void count_rows(const AttentionSpec& spec, const AttentionUnit& unit, const QueryTile& tile,
-                       const RunningRows& rows, const float* lse, AttentionStats& stats) {
+                       const RunningRows& rows, AttentionStats& stats) {
   for (size_t r = 0; r < tile.rows; ++r) {
     if (!(rows.sum[r] > 0.0F)) continue;
     const ptrdiff_t keys = spec.causal ? std::min(unit.kv_len, tile.row(r) + spec.tk - spec.tq + 1) : unit.kv_len;
-    const float entropy = std::max(0.0F, lse[r] - kLn2 * rows.weighted[r] / rows.sum[r]);
     stats.max_logit = std::max(stats.max_logit, kLn2 * rows.largest[r]);
     stats.min_logit = std::min(stats.min_logit, kLn2 * rows.smallest[r]);
     stats.sum_squares += static_cast<double>(kLn2) * static_cast<double>(kLn2) * static_cast<double>(rows.squares[r]);
     stats.n_logits += keys;
+    if (keys < 2) continue;
+    const float entropy = std::max(0.0F, std::log(rows.sum[r]) - kLn2 * rows.weighted[r] / rows.sum[r]);
     stats.sum_entropy += static_cast<double>(entropy);
+    stats.sum_relative_entropy += static_cast<double>(entropy / std::log(static_cast<float>(keys)));
+    stats.sum_spread += static_cast<double>(kLn2 * (rows.largest[r] - rows.smallest[r]));
     stats.min_entropy = std::min(stats.min_entropy, entropy);
     stats.n_saturated += rows.sum[r] * 0.99F < 1.0F;  // the largest weight is 1 / sum
     stats.n_rows += 1;
@@ -175,7 +181,7 @@ inline void finish_rows(const AttentionSpec& spec, const AttentionUnit& unit, co
   float* to = unit.o + tile.head * spec.o_head + tile.first * spec.o_row;
   for (size_t r = 0; r < tile.rows; ++r)
     store_row(o + r * padded(d), d, hn::Set(df, factor[r]), to + static_cast<ptrdiff_t>(r) * spec.o_row);
-  if (unit.stats) count_rows(spec, unit, tile, rows, lse, unit.stats[tile.head]);
+  if (unit.stats) count_rows(spec, unit, tile, rows, unit.stats[tile.head]);
 }
 
 inline void forward_tile(const AttentionSpec& spec, const AttentionUnit& unit, const QueryTile& queries,
@@ -257,6 +263,8 @@ void merge(AttentionStats& into, const AttentionStats& other) noexcept {
   into.sum_squares += other.sum_squares;
   into.n_logits += other.n_logits;
   into.sum_entropy += other.sum_entropy;
+  into.sum_relative_entropy += other.sum_relative_entropy;
+  into.sum_spread += other.sum_spread;
   into.min_entropy = std::min(into.min_entropy, other.min_entropy);
   into.n_saturated += other.n_saturated;
   into.n_rows += other.n_rows;

@@ -98,18 +98,21 @@ double dropout_factor(const AttentionSpec& spec, const AttentionUnit& unit, ptrd
 }
 
 void count_row(const double* logits, ptrdiff_t keys, double lse, AttentionStats& stats) {
-  double entropy = 0.0, largest = logits[0];
+  double entropy = 0.0;
+  const auto [least, most] = std::minmax_element(logits, logits + keys);
   for (ptrdiff_t j = 0; j < keys; ++j) {
-    largest = std::max(largest, logits[j]);
-    stats.min_logit = std::min(stats.min_logit, static_cast<float>(logits[j]));
     stats.sum_squares += logits[j] * logits[j];
     entropy += std::exp(logits[j] - lse) * (lse - logits[j]);
   }
-  stats.max_logit = std::max(stats.max_logit, static_cast<float>(largest));
+  stats.min_logit = std::min(stats.min_logit, static_cast<float>(*least));
+  stats.max_logit = std::max(stats.max_logit, static_cast<float>(*most));
   stats.n_logits += keys;
+  if (keys < 2) return;
   stats.sum_entropy += entropy;
+  stats.sum_relative_entropy += entropy / std::log(static_cast<double>(keys));
+  stats.sum_spread += *most - *least;
   stats.min_entropy = std::min(stats.min_entropy, static_cast<float>(entropy));
-  stats.n_saturated += std::exp(largest - lse) > 0.99;
+  stats.n_saturated += std::exp(*most - lse) > 0.99;
   stats.n_rows += 1;
 }
 

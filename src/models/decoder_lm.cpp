@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "models/init.h"
+#include "nn/observer.h"
 #include "nn/qk_gain.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
@@ -108,11 +109,15 @@ Tensor DecoderLm::hidden(const Tensor& tokens_bt, const Pass& pass, std::vector<
   const Tensor gain = model_gain_.used();
   for (size_t layer = 0; layer < blocks_.size(); ++layer)
     blocks_[layer](stream, pass, gain, rope, caches ? &(*caches)[layer] : nullptr);
-  return final_norm_(stream);
+  const Tensor y = final_norm_(stream);
+  if (pass.observer) pass.observer->see(Site::stream, config_.n_layers, stream.x, pass);
+  return y;
 }
 
 Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
-  return head(hidden(tokens_bt, pass, caches));
+  const Tensor out = head(hidden(tokens_bt, pass, caches));
+  if (pass.observer) pass.observer->see(Site::logits, config_.n_layers, out, pass);
+  return out;
 }
 
 Tensor DecoderLm::head(const Tensor& y_btc) const {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "nn/observer.h"
 #include "nn/qk_gain.h"
 #include "norm/nu.h"
 
@@ -86,7 +87,7 @@ Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor
   AttentionForm how = form(model_gain, rope);
   if (!pass.training) how.max_logits = nullptr;
   how.dropout = pass.dropout(dropout_, layer_, attention_site, n_heads_ * t);
-  how.stats = pass.layer_stats(layer_, n_heads_);
+  if (pass.observer) how.stats = pass.observer->attention(layer_, qkv, how, pass);
 
   Tensor mixed;
   if (cache) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "nn/observer.h"
+
 namespace normlab {
 namespace {
 
@@ -55,11 +57,14 @@ void Block::operator()(Stream& stream, const Pass& pass, const Tensor& model_gai
                        KvCache* cache) const {
   const int64_t t = stream.x.size(1);
   add_branch(stream, attn_norm_, alpha_attn_, placement_, [&](const Tensor& in) {
+    if (pass.observer) pass.observer->see(Site::stream, layer_, stream.x, pass);
     stream.branch = attn_(in, pass, model_gain, rope, cache);
+    if (pass.observer) pass.observer->see(Site::attn_out, layer_, stream.branch, pass);
     stream.dropout = pass.dropout(dropout_, layer_, attn_branch_site, t);
   });
   add_branch(stream, mlp_norm_, alpha_mlp_, placement_, [&](const Tensor& in) {
     stream.branch = mlp_(in);
+    if (pass.observer) pass.observer->see(Site::mlp_out, layer_, stream.branch, pass);
     stream.dropout = pass.dropout(dropout_, layer_, mlp_branch_site, t);
   });
 }

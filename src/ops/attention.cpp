@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "ops/attention_fused.h"
+#include "ops/attention_stats.h"
 #include "ops/lp_norm.h"
 
 namespace normlab {
@@ -97,6 +98,12 @@ AttentionForm for_kernel(const AttentionForm& form, int64_t n_heads, int64_t d) 
   return out;
 }
 
+// [b, h, t, d], with the factor of each query.
+Tensor scaled_queries(const Tensor& q_hat_bthd, int64_t s, const AttentionForm& form) {
+  const Tensor q = q_hat_bthd.transpose(1, 2);
+  return form.row_scale == RowScale::log_n ? q * log_n(q.size(2), s, form.causal, q.options()).unsqueeze(1) : q;
+}
+
 }  // namespace
 
 void MaxLogits::add(size_t head, float logit) noexcept {
@@ -119,25 +126,29 @@ Tensor normalise_keys(const Tensor& k_bshd, const AttentionForm& form, int64_t f
 }
 
 Tensor attend(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const Tensor& v_bshd, const AttentionForm& form) {
-  const int64_t n_heads = q_hat_bthd.size(2);
-  const int64_t t = q_hat_bthd.size(1), s = k_hat_bshd.size(1);
-  Tensor q = q_hat_bthd.transpose(1, 2);
-  if (form.row_scale == RowScale::log_n) q = q * log_n(t, s, form.causal, q.options()).unsqueeze(1);
-  const Tensor k = repeat_heads(k_hat_bshd, n_heads).transpose(1, 2), v = repeat_heads(v_bshd, n_heads).transpose(1, 2);
+  const int64_t n_heads = q_hat_bthd.size(2), t = q_hat_bthd.size(1), s = k_hat_bshd.size(1);
+  const Tensor v = repeat_heads(v_bshd, n_heads).transpose(1, 2);
   // PyTorch's own kernel where it has our mask and our dropout; without Python it has no meta kernel.
   const bool plain = form.dropout.rate <= 0.0 && form.soft_cap <= 0.0 && !form.max_logits;
-  if (plain && (!form.causal || t == s || t == 1) && !q.is_meta()) {
+  if (plain && (!form.causal || t == s || t == 1) && !q_hat_bthd.is_meta()) {
+    const Tensor k = repeat_heads(k_hat_bshd, n_heads).transpose(1, 2);
     const bool triangle = form.causal && t == s && t > 1;
-    return torch::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, triangle, form.scale)
+    return torch::scaled_dot_product_attention(scaled_queries(q_hat_bthd, s, form), k, v, /*attn_mask=*/{},
+                                               /*dropout_p=*/0.0, triangle, form.scale)
         .transpose(1, 2);
   }
-  Tensor logits = torch::matmul(q, k.transpose(2, 3)) * form.scale;
-  if (form.soft_cap > 0.0) logits = (logits / form.soft_cap).tanh() * form.soft_cap;
-  if (form.causal) {
-    logits = logits + torch::full({t, s}, -std::numeric_limits<double>::infinity(), q.options()).triu(s - t + 1);
-  }
+  const Tensor logits = attention_logits(q_hat_bthd, k_hat_bshd, form);
   if (form.max_logits && !logits.is_meta()) record_largest(logits, *form.max_logits);
   return torch::matmul(dropout(logits.softmax(-1), form.dropout), v).transpose(1, 2);
+}
+
+Tensor attention_logits(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const AttentionForm& form) {
+  const Tensor k = repeat_heads(k_hat_bshd, q_hat_bthd.size(2)).transpose(1, 2);
+  const int64_t t = q_hat_bthd.size(1), s = k.size(2);
+  Tensor logits = torch::matmul(scaled_queries(q_hat_bthd, s, form), k.transpose(2, 3)) * form.scale;
+  if (form.soft_cap > 0.0) logits = (logits / form.soft_cap).tanh() * form.soft_cap;
+  if (!form.causal) return logits;
+  return logits + torch::full({t, s}, -std::numeric_limits<double>::infinity(), logits.options()).triu(s - t + 1);
 }
 
 Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& form) {
@@ -145,7 +156,9 @@ Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& f
   require_heads(qkv_bthd, n_heads, n_kv_heads);
   if (form.fused) return fused_attention(qkv_bthd, n_heads, for_kernel(form, n_heads, qkv_bthd.size(3)));
   const auto parts = qkv_bthd.split_with_sizes({n_heads, n_kv_heads, n_kv_heads}, 2);
-  return attend(normalise_queries(parts[0], form, 0), normalise_keys(parts[1], form, 0), parts[2], form);
+  const Tensor q_hat = normalise_queries(parts[0], form, 0), k_hat = normalise_keys(parts[1], form, 0);
+  if (form.stats) count_attention(q_hat, k_hat, form);
+  return attend(q_hat, k_hat, parts[2], form);
 }
 
 }  // namespace normlab

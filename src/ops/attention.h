@@ -54,7 +54,7 @@ struct AttentionForm {
   double soft_cap = 0.0;  // 0: none
   bool causal = true;     // key j is visible to query i when j <= i + s - t
   Dropout dropout = {};
-  AttentionStats* stats = nullptr;  // [b, h], written by attention() on the fused path; null: not wanted
+  AttentionStats* stats = nullptr;             // [b, h], written by attention(); null: not wanted
   std::shared_ptr<MaxLogits> max_logits = {};  // null: not wanted
 };
 
@@ -67,5 +67,8 @@ torch::Tensor normalise_queries(const torch::Tensor& q_bthd, const AttentionForm
 torch::Tensor normalise_keys(const torch::Tensor& k_bshd, const AttentionForm& form, int64_t first_position);
 torch::Tensor attend(const torch::Tensor& q_hat_bthd, const torch::Tensor& k_hat_bshd, const torch::Tensor& v_bshd,
                      const AttentionForm& form);
+// The logits [b, h, t, s] that the softmax of attend() reads; those of keys that are not visible are -inf.
+torch::Tensor attention_logits(const torch::Tensor& q_hat_bthd, const torch::Tensor& k_hat_bshd,
+                               const AttentionForm& form);
 
 }  // namespace normlab

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "probe/quantities.h"
 #include "record/metrics.h"
 #include "record/run_dir.h"
 #include "record/safetensors.h"
@@ -24,10 +26,9 @@ double number_in(const Json& row, const char* key, double otherwise) {
   return found != row.end() && found->is_number() ? found->get<double>() : otherwise;
 }
 
-std::vector<EvalPoint> read_curve(const fs::path& metrics) {
+std::vector<EvalPoint> read_curve(const std::vector<Json>& rows) {
   std::vector<EvalPoint> curve;
-  if (!fs::exists(metrics)) return curve;
-  for (const Json& row : MetricsLog::read(metrics)) {
+  for (const Json& row : rows) {
     const double loss = number_in(row, "val_loss", std::nan(""));
     const int64_t step = row["step"];
     if (!std::isfinite(loss) || (!curve.empty() && step <= curve.back().step)) continue;
@@ -35,6 +36,25 @@ std::vector<EvalPoint> read_curve(const fs::path& metrics) {
     curve.push_back({step, loss, wall, number_in(row, "train_cpu_seconds", wall)});
   }
   return curve;
+}
+
+// What the layers of a probe's row say; those of heads are longer names.
+std::vector<AttentionPoint> read_attention(const std::vector<Json>& rows) {
+  std::vector<AttentionPoint> points;
+  for (const Json& row : rows) {
+    const int64_t step = row["step"];
+    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    int layers = 0;
+    for (;; ++layers) {
+      const double logit = number_in(row, name_of({Quantity::max_logit, layers}).c_str(), std::nan(""));
+      const double entropy = number_in(row, name_of({Quantity::relative_entropy, layers}).c_str(), std::nan(""));
+      if (!std::isfinite(logit) || !std::isfinite(entropy)) break;
+      most = std::max(most, logit);
+      sum += entropy;
+    }
+    if (layers > 0 && (points.empty() || step > points.back().step)) points.push_back({step, most, sum / layers});
+  }
+  return points;
 }
 
 // The mean of the gains in use that a tensor stores.
@@ -98,9 +118,12 @@ TrialResult load_trial(const Plan& plan, const Trial& trial) {
   try {
     result.record = read_trial(trial);
     require_same_trial(trial);  // a result of other settings is none of this study's
-    result.curve = read_curve(trial.folder / "metrics.jsonl");
+    const fs::path metrics = trial.folder / "metrics.jsonl";
+    const std::vector<Json> rows = fs::exists(metrics) ? MetricsLog::read(metrics) : std::vector<Json>{};
+    result.curve = read_curve(rows);
+    result.attention = read_attention(rows);
     if (is_finished(result) && result.curve.empty())
-      throw DataError((trial.folder / "metrics.jsonl").string(), "has no evaluation of a finished trial.");
+      throw DataError(metrics.string(), "has no evaluation of a finished trial.");
   } catch (const Error& error) {
     result.record.status = TrialStatus::damaged;
     result.record.message = error.what();

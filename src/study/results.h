@@ -22,14 +22,22 @@ struct LayerGain {
   double value = 0;
 };
 
+// Of one probe, over all layers.
+struct AttentionPoint {
+  int64_t step = 0;
+  double max_logit = 0;         // largest of the layers
+  double relative_entropy = 0;  // mean over the layers
+};
+
 struct TrialResult {
   size_t variant = 0;
   int fold = 0;
   int64_t seed = 0;
   std::string folder = {};  // relative to the study's
   TrialRecord record = {};
-  std::vector<EvalPoint> curve = {};  // rising steps, finite losses; never empty when finished
-  std::vector<LayerGain> gains = {};  // learned, at the latest checkpoint; a mean where heads have their own
+  std::vector<EvalPoint> curve = {};           // rising steps, finite losses; never empty when finished
+  std::vector<AttentionPoint> attention = {};  // rising steps; empty without probe.every
+  std::vector<LayerGain> gains = {};           // learned, at the latest checkpoint; a mean where heads have their own
 };
 
 // Programs and machines that ran the trials, each as a line of text.

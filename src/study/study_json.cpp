@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "study/stability_charts.h"
 #include "study/study_csv.h"
 #include "study/study_tables.h"
 #include "study/study_text.h"
@@ -41,6 +42,12 @@ Json groups_json(const ChartInput& input, const std::vector<Group>& groups) {
   return all;
 }
 
+Json sensitivity_json(const ChartInput& input) {
+  Json all = Json::object();
+  for (const Sensitivity& each : sensitivities(input.results, input.grid)) all[each.label] = each.values;
+  return all;
+}
+
 }  // namespace
 
 std::string make_json(const ChartInput& input, const std::vector<Group>& groups, const Verdict& verdict) {
@@ -58,6 +65,7 @@ std::string make_json(const ChartInput& input, const std::vector<Group>& groups,
                     {"differences_by_fold", differences_json(input)},
                     {"friedman", friedman_json(analysis)},
                     {"groups", groups_json(input, groups)},
+                    {"learning_rate_sensitivity", sensitivity_json(input)},
                     {"trials", Json::parse(json(trial_table(input)))},
                     {"command", commands(input.results, input.analysis)},
                     {"provenance", provenance_lines(input.results.provenance)}};

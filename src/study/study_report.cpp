@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "study/gain_charts.h"
 #include "study/result_charts.h"
+#include "study/stability_charts.h"
 #include "study/study_csv.h"
 #include "study/study_json.h"
 #include "study/study_tables.h"
@@ -18,7 +19,7 @@ namespace {
 
 struct Charts {
   Figure loss, differences, time, folds;
-  std::vector<Figure> gains, groups;
+  std::vector<Figure> gains, groups, stability;
   std::optional<Figure> map;
 };
 Charts draw_charts(const ChartInput& input, const std::vector<Group>& groups) {
@@ -28,6 +29,7 @@ Charts draw_charts(const ChartInput& input, const std::vector<Group>& groups) {
           .folds = fold_panels(input),
           .gains = gain_charts(input),
           .groups = group_charts(input, groups),
+          .stability = stability_charts(input),
           .map = loss_map(input)};
 }
 
@@ -79,6 +81,9 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
                    {speed_table(input)}});
   parts.push_back({"What does it cost?", "", {&charts.time}});
   parts.push_back({"Does it hold in every fold?", "", {&charts.folds}});
+  if (!charts.stability.empty())
+    parts.push_back({"How stable is it?", "What is measured of attention is defined by `normlab inspect --help`."});
+  for (const Figure& each : charts.stability) parts.back().figures.push_back(&each);
   if (!charts.gains.empty()) parts.push_back({"What the gains learn", ""});
   for (const Figure& each : charts.gains) parts.back().figures.push_back(&each);
   return parts;

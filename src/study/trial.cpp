@@ -84,7 +84,8 @@ TrialRecord record_of(const Trainer& trainer, Outcome outcome) {
   record.train_seconds = state.train_seconds;
   record.train_cpu_seconds = state.train_cpu_seconds;
   record.data_sha256 = state.data_sha256;
-  if (diverged) record.message = str("the loss is not finite after step ", state.step);
+  if (diverged)
+    record.message = str("the loss is not finite after step ", state.step, "; first bad: ", trainer.culprit());
   return record;
 }
 
@@ -107,20 +108,23 @@ TrialRecord read_trial(const Trial& trial) {
 }
 
 Glance glance(const Trial& trial) {
-  constexpr std::streamoff enough = 8192;  // some forty rows
   Glance seen;
   std::ifstream file(trial.folder / "metrics.jsonl", std::ios::binary | std::ios::ate);
   if (!file) return seen;
   const std::streamoff size = file.tellg();
-  std::string tail(static_cast<size_t>(std::min(size, enough)), '\0');
-  file.seekg(size - static_cast<std::streamoff>(tail.size()));
-  file.read(tail.data(), static_cast<std::streamsize>(tail.size()));
-  for (const std::string& line : split(tail, '\n')) {
-    const Json row = Json::parse(line, nullptr, false);  // the first and the last line may be torn
-    if (!row.is_object() || !row.contains("step") || !row["step"].is_number_integer()) continue;
-    seen.step = row["step"];
-    if (row.contains("loss") && row["loss"].is_number()) seen.loss = row["loss"];
-    if (row.contains("val_loss") && row["val_loss"].is_number()) seen.val_loss = row["val_loss"];
+  // Some forty rows; more when the last ones are the long rows of a probe.
+  for (std::streamoff length = 8192; !seen.loss && !seen.val_loss; length *= 8) {
+    std::string tail(static_cast<size_t>(std::min(size, length)), '\0');
+    file.seekg(size - static_cast<std::streamoff>(tail.size()));
+    file.read(tail.data(), static_cast<std::streamsize>(tail.size()));
+    for (const std::string& line : split(tail, '\n')) {
+      const Json row = Json::parse(line, nullptr, false);  // the first and the last line may be torn
+      if (!row.is_object() || !row.contains("step") || !row["step"].is_number_integer()) continue;
+      seen.step = row["step"];
+      if (row.contains("loss") && row["loss"].is_number()) seen.loss = row["loss"];
+      if (row.contains("val_loss") && row["val_loss"].is_number()) seen.val_loss = row["val_loss"];
+    }
+    if (length >= size) break;
   }
   return seen;
 }

@@ -58,10 +58,18 @@ void list_fields(TrainConfig& c, FieldList& list) {
   list.integer("threads", c.threads, {.min = 0, .max = 4096}, "threads; 0 = all cores");
 }
 
+void list_fields(ProbeConfig& c, FieldList& list) {
+  list.section("probe");
+  list.integer("every", c.every, {.min = 0},
+               "steps between measurements of attention, gradients and updates; 0 = never");
+  list.flag("heads", c.heads, "write the values of every head, not only those of layers");
+}
+
 // Keys that may change when a run goes on: they say how long and how closely it is watched, not what it computes.
 const std::set<std::string> free_keys = {"train.max_steps", "train.eval_every", "train.eval_windows",
                                          "train.log_every", "train.save_every", "train.keep_last",
-                                         "train.keep_best", "train.early_stop", "train.threads"};
+                                         "train.keep_best", "train.early_stop", "train.threads",
+                                         "probe.every",     "probe.heads"};
 
 }  // namespace
 
@@ -72,6 +80,7 @@ FieldList fields(Config& config) {
   list_fields(config.data, list);
   list_fields(config.optim, list);
   list_fields(config.train, list);
+  list_fields(config.probe, list);
   return list;
 }
 

@@ -46,12 +46,18 @@ struct TrainConfig {
   int threads = 0;
 };
 
+struct ProbeConfig {
+  int64_t every = 0;
+  bool heads = true;
+};
+
 struct Config {
   NormScheme norm;
   ModelConfig model;
   DataConfig data;
   OptimConfig optim;
   TrainConfig train;
+  ProbeConfig probe;
 };
 
 // Every field of every section; the list refers to `config`, which must outlive it.

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "nn/observer.h"
+
 namespace normlab {
 namespace {
 
@@ -84,14 +86,20 @@ std::vector<Gradients> Stepper::gradients() const {
   return parts;
 }
 
-StepResult Stepper::step(const std::vector<Batch>& batches, Pass pass, double lr, double clip) {
+double Stepper::differentiate(const std::vector<Batch>& batches, Pass pass) {
   for (auto& list : parameters_)
     for (Tensor& parameter : list) parameter.mutable_grad().reset();
-  StepResult result;
+  double loss = 0.0;
   for (const Batch& batch : batches) {
-    result.loss += backward(batch, pass, 1.0 / static_cast<double>(batches.size()));
+    loss += backward(batch, pass, 1.0 / static_cast<double>(batches.size()));
     ++pass.step;
   }
+  if (pass.observer) pass.observer->gradients(gradients());
+  return loss;
+}
+
+StepResult Stepper::step(const std::vector<Batch>& batches, Pass pass, double lr, double clip) {
+  StepResult result{.loss = differentiate(batches, pass)};
   if (std::isfinite(result.loss)) result.grad_norm = optimizer_.step(gradients(), lr, clip);
   result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
   if (result.finite) model().after_step();

@@ -25,8 +25,12 @@ class Stepper {
   // operators share the work of each operator instead. `settings.fused` follows the model.
   Stepper(DecoderLm model, AdamWSettings settings);
 
-  // `batches` are the passes of one step; their mean loss is minimised. `pass` belongs to the first of them.
+  // `batches` are the passes of one step; their mean loss is minimised. `pass` belongs to the first of them, and its
+  // observer sees all of them.
   StepResult step(const std::vector<Batch>& batches, Pass pass, double lr, double clip);
+
+  // The loss and its gradients without an update.
+  double differentiate(const std::vector<Batch>& batches, Pass pass);
 
   DecoderLm& model() { return replicas_.front(); }
   AdamW& optimizer() { return optimizer_; }

@@ -43,7 +43,8 @@ Trainer::Trainer(const Config& config, Corpus corpus, RunDir run)
       run_(std::move(run)),
       split_(make_split(static_cast<int64_t>(corpus_.tokens.size()), config.data.folds, config.data.fold)),
       stepper_(DecoderLm(config.model, config.norm, corpus_.tokenizer.vocab_size(), seed()),
-               adamw_settings(config.optim)) {
+               adamw_settings(config.optim)),
+      monitor_(config) {
   eval_windows_ = eval_windows(split_.held_out, config.model.seq_len, config.train.eval_windows);
   const auto latest = run_.latest();
   if (latest) state_ = load_checkpoint(latest->path, stepper_.model(), stepper_.optimizer());
@@ -79,16 +80,25 @@ Batch Trainer::batch(int64_t index) const {
   return {inputs, targets};
 }
 
+std::vector<Batch> Trainer::next_batches() const {
+  std::vector<Batch> batches;
+  for (int pass = 0; pass < config_.train.accumulate; ++pass)
+    batches.push_back(batch(state_.step * config_.train.accumulate + pass));
+  return batches;
+}
+
+Pass Trainer::next_pass() const {
+  return {.training = true, .seed = seed(), .step = state_.step * config_.train.accumulate};
+}
+
 // One step: batches, forward, backward, clip, update, record. A loss that is not finite changes nothing.
 StepResult Trainer::train_step() {
   const auto start = Clock::now();
   const double cpu_start = cpu_seconds();
-  const int64_t first_pass = state_.step * config_.train.accumulate;
-  std::vector<Batch> batches;
-  for (int pass = 0; pass < config_.train.accumulate; ++pass) batches.push_back(batch(first_pass + pass));
   const double lr = learning_rate(config_.optim, state_.step);
-  const StepResult result =
-      stepper_.step(batches, {.training = true, .seed = seed(), .step = first_pass}, lr, config_.optim.clip);
+  Pass pass = next_pass();
+  pass.observer = monitor_.before_step(stepper_.model(), state_.step + 1);
+  const StepResult result = stepper_.step(next_batches(), pass, lr, config_.optim.clip);
   if (!result.finite) return result;
 
   ++state_.step;
@@ -96,6 +106,7 @@ StepResult Trainer::train_step() {
   state_.train_seconds += seconds;
   state_.train_cpu_seconds += cpu_seconds() - cpu_start;
   if (due(config_.train.log_every)) record_step(result, lr, seconds);
+  monitor_.after_step(state_.step, result, *metrics_, *events_);
   return result;
 }
 
@@ -120,10 +131,7 @@ bool Trainer::evaluate_now() {
   if (!loss) return false;
   state_.last_eval = state_.step;
   state_.val_loss = *loss;
-  if (!std::isfinite(*loss)) {
-    metrics_->append(state_.step, {{"val_loss", *loss}, {"diverged", true}});
-    return true;
-  }
+  if (!std::isfinite(*loss)) return true;
   const bool better = state_.best_step < 0 || *loss < state_.best_loss;
   state_.evals_since_best = better ? 0 : state_.evals_since_best + 1;
   if (better) state_.best_loss = *loss, state_.best_step = state_.step;
@@ -150,6 +158,16 @@ void Trainer::save() {
   run_.apply_retention(static_cast<size_t>(config_.train.keep_last), static_cast<size_t>(config_.train.keep_best));
 }
 
+// The step that cannot be made is looked at once more, for its first bad tensor; nothing is saved.
+Outcome Trainer::diverged(const nlohmann::ordered_json& values) {
+  culprit_ = first_bad_tensor(stepper_, next_batches(), next_pass());
+  nlohmann::ordered_json row = values;
+  row["diverged"] = true;
+  row["culprit"] = culprit_;
+  metrics_->append(values.contains("loss") ? state_.step + 1 : state_.step, row);
+  return Outcome::diverged;
+}
+
 Outcome Trainer::run(const std::function<void(const Progress&)>& show) {
   const int64_t first_step = state_.step, max_steps = config_.train.max_steps;
   const auto start = Clock::now();
@@ -159,7 +177,7 @@ Outcome Trainer::run(const std::function<void(const Progress&)>& show) {
     const bool last = state_.step >= max_steps;
     const bool evaluating = (last || due(config_.train.eval_every)) && state_.last_eval < state_.step;
     const bool evaluated = evaluating && evaluate_now();
-    if (evaluated && !std::isfinite(state_.val_loss)) return Outcome::diverged;
+    if (evaluated && !std::isfinite(state_.val_loss)) return diverged({{"val_loss", state_.val_loss}});
     const bool enough = config_.train.early_stop > 0 && state_.evals_since_best >= config_.train.early_stop;
     const bool stopping = stop_requested();
     if (stopping || last || enough || take_save_request() || due(config_.train.save_every) ||
@@ -170,10 +188,7 @@ Outcome Trainer::run(const std::function<void(const Progress&)>& show) {
     if (stopping) return Outcome::interrupted;
 
     const StepResult result = train_step();
-    if (!result.finite) {
-      metrics_->append(state_.step + 1, {{"loss", result.loss}, {"grad_norm", result.grad_norm}, {"diverged", true}});
-      return Outcome::diverged;
-    }
+    if (!result.finite) return diverged({{"loss", result.loss}, {"grad_norm", result.grad_norm}});
     const double per_step = seconds_since(start) / static_cast<double>(state_.step - first_step);
     show({.step = state_.step,
           .max_steps = max_steps,

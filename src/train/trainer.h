@@ -2,13 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 #include "data/batch.h"
 #include "data/corpus.h"
-#include "record/metrics.h"
-#include "record/tensorboard.h"
 #include "train/checkpoint.h"
+#include "train/monitor.h"
 #include "train/progress.h"
 #include "train/stepper.h"
 
@@ -24,13 +24,18 @@ class Trainer {
 
   const TrainState& state() const { return state_; }
   int64_t parameter_count() const;
+  // Of a run that has diverged: the first tensor that was not finite, and its layer.
+  const std::string& culprit() const { return culprit_; }
 
  private:
   uint64_t seed() const { return static_cast<uint64_t>(config_.train.seed); }
   Batch batch(int64_t index) const;
+  std::vector<Batch> next_batches() const;
+  Pass next_pass() const;
   StepResult train_step();
   bool evaluate_now();
   void save();
+  Outcome diverged(const nlohmann::ordered_json& values);
   void record_step(const StepResult& result, double lr, double seconds);
   bool due(int64_t every) const { return every > 0 && state_.step % every == 0; }
 
@@ -41,6 +46,8 @@ class Trainer {
   std::vector<EvalWindow> eval_windows_;
   Stepper stepper_;
   TrainState state_;
+  Monitor monitor_;
+  std::string culprit_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventWriter> events_;
 };

@@ -19,12 +19,12 @@ const std::map<std::string, std::set<std::string>> may_include = [] {
   const std::set<std::string> core = {"base", "norm", "kernels", "data", "record", "stats"};
   rules["report"] = core;
   std::set<std::string> below = core;
-  for (const char* layer : {"ops", "nn", "models"}) {
+  for (const char* layer : {"ops", "nn", "models", "probe"}) {
     rules[layer] = below;
     below.insert(layer);
   }
-  for (const char* layer : {"train", "infer", "probe"}) rules[layer] = below;
-  below.insert({"train", "infer", "probe", "report"});
+  for (const char* layer : {"train", "infer"}) rules[layer] = below;
+  below.insert({"train", "infer", "report"});
   rules["study"] = below;
   below.insert("study");
   rules["cli"] = below;

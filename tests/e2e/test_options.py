@@ -124,6 +124,8 @@ ROWS = {
                             ["train.eval_every=1", "optim.lr=0", "optim.min_lr=0"]),
     "train.seed": model(7),
     "train.threads": Row(2, ["threads"]),
+    "probe.every": watching(2, "probed names"),
+    "probe.heads": watching("false", "probed names", "probe.every=2"),
 }
 
 
@@ -143,6 +145,7 @@ def observe(folder, summary):
         "parameters": {name: tensor.shape for name, tensor in tensors.items()},
         "final weights": {name: tensor.tobytes() for name, tensor in tensors.items()},
         "checkpoints": sorted(p.name for p in (folder / "checkpoints").glob("step-*")),
+        "probed names": sorted({(r["step"], key) for r in rows for key in r if "/" in key}),
         "threads": session["threads"],
         "kernels": session["kernels"],
         "outcome": summary["outcome"],

@@ -94,7 +94,10 @@ AttentionStats plain_stats(const AttentionCase& c, const AttentionInputs& in) {
     }
     stats.max_logit = std::max(stats.max_logit, static_cast<float>(most));
     stats.n_logits += static_cast<int64_t>(s.size());
+    if (s.size() < 2) continue;
     stats.sum_entropy += entropy;
+    stats.sum_relative_entropy += entropy / std::log(static_cast<double>(s.size()));
+    stats.sum_spread += most - *std::min_element(s.begin(), s.end());
     stats.min_entropy = std::min(stats.min_entropy, static_cast<float>(entropy));
     stats.n_saturated += 1.0 / total > 0.99;
     stats.n_rows += 1;
@@ -108,6 +111,8 @@ void expect_same(const AttentionStats& got, const AttentionStats& want) {
   EXPECT_NEAR(got.sum_squares, want.sum_squares, 1e-5 * want.sum_squares);
   EXPECT_EQ(got.n_logits, want.n_logits);
   EXPECT_NEAR(got.sum_entropy, want.sum_entropy, 1e-5 * want.sum_entropy + 1e-4);
+  EXPECT_NEAR(got.sum_relative_entropy, want.sum_relative_entropy, 1e-5 * want.sum_relative_entropy + 1e-4);
+  EXPECT_NEAR(got.sum_spread, want.sum_spread, 1e-5 * want.sum_spread);
   EXPECT_NEAR(got.min_entropy, want.min_entropy, 2e-5F);
   EXPECT_EQ(got.n_saturated, want.n_saturated);
   EXPECT_EQ(got.n_rows, want.n_rows);
@@ -138,7 +143,9 @@ TEST(Attention, MergedStatisticsAreThoseOfBoth) {
                    .sum_squares = 2,
                    .n_logits = 3,
                    .sum_entropy = 4,
+                   .sum_relative_entropy = 1,
                    .min_entropy = 5,
+                   .sum_spread = 8,
                    .n_saturated = 6,
                    .n_rows = 7};
   const AttentionStats b{.max_logit = 2,
@@ -146,7 +153,9 @@ TEST(Attention, MergedStatisticsAreThoseOfBoth) {
                          .sum_squares = 20,
                          .n_logits = 30,
                          .sum_entropy = 40,
+                         .sum_relative_entropy = 10,
                          .min_entropy = 0.5,
+                         .sum_spread = 80,
                          .n_saturated = 60,
                          .n_rows = 70};
   merge(a, b);
@@ -155,7 +164,9 @@ TEST(Attention, MergedStatisticsAreThoseOfBoth) {
                   .sum_squares = 22,
                   .n_logits = 33,
                   .sum_entropy = 44,
+                  .sum_relative_entropy = 11,
                   .min_entropy = 0.5,
+                  .sum_spread = 88,
                   .n_saturated = 66,
                   .n_rows = 77});
 }

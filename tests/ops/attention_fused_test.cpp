@@ -161,38 +161,5 @@ TEST(FusedAttention, RefusesWhatItCannotCompute) {
   EXPECT_THROW(attention(torch::zeros({1, 4, 3, 8}, torch::kFloat64), 1, form), Error);
 }
 
-TEST(FusedAttention, CountsStatisticsOfEveryHead) {
-  const Case c{2, 20, 3, 3, 8, 3, 1, false, false, true, 0.0};
-  torch::manual_seed(9);
-  const Tensor qkv = torch::randn({c.b, c.t, 3 * c.h, c.d});
-  AttentionForm form{.fused = true, .scale = 0.8};
-  form.qk.norm = QkNorm::lp, form.qk.p = c.p, form.gain = torch::full({1}, 6.0);
-  std::vector<AttentionStats> stats(static_cast<size_t>(c.b * c.h));
-  form.stats = stats.data();
-  const Tensor out = attention(qkv, c.h, form);
-  form.stats = nullptr;
-  EXPECT_TRUE(torch::equal(out, attention(qkv, c.h, form)));
-
-  const auto parts = qkv.to(torch::kFloat64).chunk(3, 2);
-  AttentionForm exact = form;
-  exact.fused = false, exact.gain = form.gain.to(torch::kFloat64);
-  const Tensor logits =
-      0.8 * torch::einsum("bthd,bshd->bhts", {normalise_queries(parts[0], exact, 0), normalise_keys(parts[1], exact, 0)});
-  const Tensor seen = torch::ones({c.t, c.t}, torch::kBool).tril();
-  for (int64_t b = 0; b < c.b; ++b)
-    for (int64_t h = 0; h < c.h; ++h) {
-      const AttentionStats& got = stats[static_cast<size_t>(b * c.h + h)];
-      const Tensor visible = logits[b][h].masked_select(seen);
-      const Tensor weights = logits[b][h].masked_fill(~seen, -inf).softmax(-1);
-      const double entropy = -(weights * weights.clamp_min(1e-300).log()).sum().item<double>();
-      EXPECT_NEAR(got.max_logit, visible.max().item<double>(), 1e-5);
-      EXPECT_NEAR(got.sum_squares, visible.square().sum().item<double>(), 1e-4 * got.sum_squares);
-      EXPECT_NEAR(got.sum_entropy, entropy, 1e-4 * entropy);
-      EXPECT_EQ(got.n_saturated, (weights.amax(-1) > 0.99).sum().item<int64_t>());
-      EXPECT_EQ(got.n_rows, c.t);
-      EXPECT_EQ(got.n_logits, visible.numel());
-    }
-}
-
 }  // namespace
 }  // namespace normlab

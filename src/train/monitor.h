@@ -1,0 +1,34 @@
+// What watches a training: probes when they are due, watchdogs, and the search for the first bad tensor.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "probe/step_probe.h"
+#include "probe/watchdog.h"
+#include "record/metrics.h"
+#include "record/tensorboard.h"
+#include "train/config.h"
+#include "train/stepper.h"
+
+namespace normlab {
+
+class Monitor {
+ public:
+  explicit Monitor(const Config& config);
+
+  // The observer of the update that makes step number `step`; null when it is not to be probed.
+  Observer* before_step(DecoderLm& model, int64_t step);
+  // Writes readings and warnings; warnings also go to standard error.
+  void after_step(int64_t step, const StepResult& result, MetricsLog& metrics, EventWriter& events);
+
+ private:
+  Config config_;
+  Watchdog watchdog_;
+  std::unique_ptr<StepProbe> probe_;
+};
+
+// Does a step that was not finite again, without its update: the first bad tensor, "the keys of layer 3, head 1 (NaN)".
+std::string first_bad_tensor(Stepper& stepper, const std::vector<Batch>& batches, Pass pass);
+
+}  // namespace normlab
