@@ -47,6 +47,7 @@ int run(int argc, char** argv) {
   add_report(app, exit);
   add_eval(app, exit);
   add_generate(app, exit);
+  add_translate(app, exit);
   add_schemes(app, exit);
   add_config(app, exit);
   add_verify(app, exit);

@@ -2,14 +2,16 @@
 
 #include <ATen/Parallel.h>
 
-#include <numbers>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "models/init.h"
+#include "models/sinusoids.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
+#include "ops/lp_norm.h"
 
 namespace normlab {
 namespace {
@@ -18,15 +20,7 @@ using torch::Tensor;
 
 constexpr int embedding_site = 3;  // of dropout, in layer 0
 
-// sin and cos of position * 10000^(-2i/c) in even and odd columns (Vaswani et al. 2017).
-Tensor sinusoids(int64_t length, int64_t c, torch::TensorOptions options) {
-  const auto real = options.dtype(torch::kFloat64);
-  const Tensor column = torch::arange(c, real);
-  const Tensor odd = column.remainder(2.0);
-  const Tensor frequency = torch::pow(10000.0, (odd - column) / static_cast<double>(c));
-  const Tensor angle = torch::arange(length, real).unsqueeze(1) * frequency;
-  return torch::sin(angle + odd * (std::numbers::pi / 2)).to(options.dtype());  // sin(x + pi/2) = cos(x)
-}
+Tensor unit_rows(const Tensor& table) { return lp_normalize(table, 2.0, 1e-12); }
 
 // The fused kernels are for float32 on the CPU.
 ModelConfig for_tensors(ModelConfig config, torch::TensorOptions options) {
@@ -41,10 +35,12 @@ DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vo
     : config_(for_tensors(wanted, options)),
       vocab_size_(vocab_size),
       learn_gain_(scheme.learn_gain),
+      embedding_norm_(scheme.embedding),
       embedding_(torch::zeros({vocab_size, wanted.d_model}, options)) {
   const ModelConfig& config = config_;
   if (config.positions == Positions::learned) positions_ = torch::zeros({config.seq_len, config.d_model}, options);
-  if (config.positions == Positions::sinusoidal) positions_ = sinusoids(config.seq_len, config.d_model, options);
+  if (config.positions == Positions::sinusoidal || config.positions == Positions::sine)
+    positions_ = sinusoids(config.positions, config.seq_len, config.d_model, options);
   if (config.positions == Positions::rope)
     rope_ = make_rope(config.seq_len, config.d_head, config.rope_base, config.rope_pairing, options);
   if (config.kernels == Kernels::fused) packed_head_ = std::make_shared<PackedWeight>();
@@ -55,7 +51,7 @@ DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vo
   if (scheme.placement == NormPlacement::pre)
     final_norm_ = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
 
-  initialise(*this, config, seed);
+  initialise([this](const ParameterVisitor& visitor) { visit(visitor); }, config, scheme, seed);
   visit([](const std::string&, Tensor& tensor, Role) { tensor.requires_grad_(true); });
 }
 
@@ -64,7 +60,9 @@ Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position) const {
   if (end > config_.seq_len)
     throw Error("model", str("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
-  const Tensor x = embedding(embedding_, tokens_bt, fused);
+  const Tensor x = embedding_norm_ == EmbeddingNorm::fixnorm
+                       ? embedding(unit_rows(embedding_), tokens_bt, fused) * std::sqrt(double(config_.d_model))
+                       : embedding(embedding_, tokens_bt, fused);
   if (!positions_.defined()) return x;
   return x + embedding(positions_, torch::arange(first_position, end, tokens_bt.options()).expand_as(tokens_bt), fused);
 }
@@ -76,7 +74,8 @@ Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<
   const RopeTable* rope = rope_.cos.defined() ? &rope_ : nullptr;
   for (size_t layer = 0; layer < blocks_.size(); ++layer)
     blocks_[layer](stream, pass, model_gain_, rope, caches ? &(*caches)[layer] : nullptr);
-  const Tensor y = final_norm_(stream), &head = head_.defined() ? head_ : embedding_;
+  const Tensor y = final_norm_(stream), stored = head_.defined() ? head_ : embedding_;
+  const Tensor head = embedding_norm_ == EmbeddingNorm::fixnorm ? unit_rows(stored) : stored;
   return packed_head_ ? fused_linear(y, head, Tensor(), packed_head_) : torch::linear(y, head);
 }
 

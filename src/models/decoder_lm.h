@@ -35,6 +35,7 @@ class DecoderLm {
   ModelConfig config_;
   int vocab_size_ = 0;
   bool learn_gain_ = true;
+  EmbeddingNorm embedding_norm_ = EmbeddingNorm::none;
   torch::Tensor embedding_;   // [v, c]
   torch::Tensor positions_;   // [seq_len, c]: learned, or the sinusoidal constants; undefined with RoPE
   torch::Tensor head_;        // [v, c]; undefined when tied

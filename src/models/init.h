@@ -1,11 +1,15 @@
 // Initial values of every parameter, by its role.
 #pragma once
 
-#include "models/decoder_lm.h"
+#include <functional>
+
+#include "nn/model_config.h"
+#include "nn/parameter.h"
 
 namespace normlab {
 
-// Fills the model's tensors as a pure function of `seed`.
-void initialise(DecoderLm& model, const ModelConfig& config, uint64_t seed);
+// Fills the tensors that `visit` shows as a pure function of `seed`.
+void initialise(const std::function<void(const ParameterVisitor&)>& visit, const ModelConfig& config,
+                const NormScheme& scheme, uint64_t seed);
 
 }  // namespace normlab

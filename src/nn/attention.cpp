@@ -7,7 +7,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr int attention_site = 0;  // of dropout in a layer; block.cpp has the others
+constexpr int attention_site = 0, cross_site = 5;  // of dropout in a layer; block.cpp has the others
 
 double logit_scale(LogitScale scale, int64_t d_head) {
   switch (scale) {
@@ -42,8 +42,10 @@ void KvCache::append(const Tensor& k_hat, const Tensor& v) {
   v_bshd = v_bshd.defined() ? torch::cat({v_bshd, v}, 1) : v;
 }
 
-Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options)
-    : layer_(layer),
+Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options,
+                     AttentionKind kind)
+    : kind_(kind),
+      layer_(layer),
       n_heads_(config.n_heads),
       n_kv_heads_(config.n_kv_heads),
       d_head_(config.d_head),
@@ -52,8 +54,14 @@ Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int la
       learn_gain_(scheme.learn_gain),
       fused_(config.kernels == Kernels::fused),
       qk_{.norm = scheme.qk, .p = scheme.p, .scope = scheme.scope, .order = scheme.order, .eps = scheme.qk_eps},
-      qkv_(config.d_model, (n_heads_ + 2 * n_kv_heads_) * d_head_, config.bias, fused_, options),
       out_(n_heads_ * d_head_, config.d_model, config.bias, fused_, options) {
+  const auto map_to = [&](int64_t heads) {
+    return Linear(config.d_model, heads * d_head_, config.bias, fused_, options);
+  };
+  if (kind_ == AttentionKind::self)
+    qkv_ = map_to(n_heads_ + 2 * n_kv_heads_);
+  else
+    q_ = map_to(n_heads_), kv_ = map_to(2 * n_kv_heads_);
   const int64_t gains = gain_size(scheme.gain, n_heads_, d_head_);
   if (gains > 0)
     gain_ = torch::full({gains}, initial_gain(scheme, {config.d_head, config.n_heads, config.seq_len}), options);
@@ -73,9 +81,14 @@ AttentionForm Attention::form(const Tensor& model_gain, const RopeTable* rope) c
 Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor& model_gain, const RopeTable* rope,
                              KvCache* cache) const {
   const int64_t b = x_btc.size(0), t = x_btc.size(1);
-  const Tensor qkv = qkv_(x_btc).view({b, t, n_heads_ + 2 * n_kv_heads_, d_head_});
+  const bool cross = kind_ == AttentionKind::cross;
   AttentionForm how = form(model_gain, rope);
-  how.dropout = pass.dropout(dropout_, layer_, attention_site, n_heads_ * t);
+  how.dropout = pass.dropout(dropout_, layer_, cross ? cross_site : attention_site, n_heads_ * t);
+  how.causal = !cross && pass.causal;
+  how.key_lengths_b = cross ? pass.memory->lengths_b : pass.key_lengths_b;
+  if (pass.beams) return decode(x_btc, *pass.beams, how);
+  if (cross) return attend_memory(x_btc, *pass.memory, how);
+  const Tensor qkv = qkv_(x_btc).view({b, t, n_heads_ + 2 * n_kv_heads_, d_head_});
   how.stats = pass.layer_stats(layer_, n_heads_);
 
   Tensor mixed;
@@ -91,14 +104,22 @@ Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor
 }
 
 void Attention::visit(const std::string& name, const ParameterVisitor& visitor) {
-  qkv_.visit(name + ".qkv", Role::weight, visitor);
+  if (kind_ == AttentionKind::self) {
+    qkv_.visit(name + ".qkv", Role::weight, visitor);
+  } else {
+    q_.visit(name + ".q", Role::weight, visitor);
+    kv_.visit(name + ".kv", Role::weight, visitor);
+  }
   out_.visit(name + ".out", Role::residual_weight, visitor);
   if (gain_.defined() && learn_gain_) visitor(name + ".qk_gain", gain_, Role::qk_gain);
   if (raw_p_.defined()) visitor(name + ".qk_p", raw_p_, Role::qk_p);
 }
 
 void Attention::visit_linears(const LinearVisitor& visitor) const {
-  visitor(qkv_);
+  if (kind_ == AttentionKind::self)
+    visitor(qkv_);
+  else
+    visitor(q_), visitor(kv_);
   visitor(out_);
 }
 

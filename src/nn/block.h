@@ -1,4 +1,4 @@
-// One layer: attention and MLP, each added to the residual stream with its norm before or after.
+// One layer: attention, in a decoder with an encoder cross-attention, and MLP, each added to the residual stream with its norm before or after.
 #pragma once
 
 #include "nn/attention.h"
@@ -10,7 +10,8 @@ namespace normlab {
 class Block {
  public:
   Block() = default;
-  Block(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options);
+  Block(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options,
+        bool with_cross = false);
 
   // Runs the stream [b, t, c] through the layer.
   void operator()(Stream& stream, const Pass& pass, const torch::Tensor& model_gain, const RopeTable* rope,
@@ -20,10 +21,11 @@ class Block {
 
  private:
   int layer_ = 0;
-  double dropout_ = 0.0;
+  double dropout_ = 0.0, mlp_dropout_ = 0.0;
+  bool with_cross_ = false;
   NormPlacement placement_ = NormPlacement::pre;
-  StreamNorm attn_norm_, mlp_norm_;
-  Attention attn_;
+  StreamNorm attn_norm_, cross_norm_, mlp_norm_;
+  Attention attn_, cross_;
   Mlp mlp_;
 };
 

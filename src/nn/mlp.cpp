@@ -10,8 +10,8 @@ Mlp::Mlp(const ModelConfig& config, torch::TensorOptions options)
       in_(config.d_model, (activation_ == Activation::swiglu ? 2 : 1) * config.d_ff, config.bias, fused_, options),
       out_(config.d_ff, config.d_model, config.bias, fused_, options) {}
 
-torch::Tensor Mlp::operator()(const torch::Tensor& x_btc) const {
-  return out_(activate(in_(x_btc), activation_, fused_));
+torch::Tensor Mlp::operator()(const torch::Tensor& x_btc, const Dropout& hidden) const {
+  return out_(dropout(activate(in_(x_btc), activation_, fused_), hidden));
 }
 
 void Mlp::visit(const std::string& name, const ParameterVisitor& visitor) {

@@ -1,8 +1,9 @@
-// The feed-forward sublayer: out(activation(in(x))).
+// The feed-forward sublayer: out(drop(activation(in(x)))).
 #pragma once
 
 #include "nn/linear.h"
 #include "nn/model_config.h"
+#include "ops/dropout.h"
 
 namespace normlab {
 
@@ -11,7 +12,7 @@ class Mlp {
   Mlp() = default;
   Mlp(const ModelConfig& config, torch::TensorOptions options);
 
-  torch::Tensor operator()(const torch::Tensor& x_btc) const;
+  torch::Tensor operator()(const torch::Tensor& x_btc, const Dropout& hidden = {}) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit_linears(const LinearVisitor& visitor) const;
 

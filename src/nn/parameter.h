@@ -11,7 +11,7 @@
 namespace normlab {
 
 // What a tensor is for; the initialisation table (models/init.cpp) has a row for each.
-enum class Role { embedding, position, weight, residual_weight, bias, norm_gain, norm_bias, qk_gain, qk_p };
+enum class Role { embedding, language, position, weight, residual_weight, bias, norm_gain, norm_bias, qk_gain, qk_p };
 
 // Called with the member itself, so that a visitor can read, fill, replace or alias it.
 using ParameterVisitor = std::function<void(const std::string& name, torch::Tensor& tensor, Role role)>;

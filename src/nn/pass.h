@@ -8,11 +8,24 @@
 
 namespace normlab {
 
+class BeamState;
+
+// The encoder's output, which the cross-attention of a decoder reads.
+struct Memory {
+  torch::Tensor x_bsc;
+  torch::Tensor lengths_b;  // int64; what comes after them is padding
+};
+
 struct Pass {
   bool training = false;
   uint64_t seed = 0;
   int64_t step = 0;
   int64_t first_sequence = 0;  // where this part starts in the whole batch: dropout must not depend on the split
+
+  bool causal = true;                // of self-attention
+  torch::Tensor key_lengths_b = {};  // int64: keys of self-attention after them are padding; undefined: none is
+  const Memory* memory = nullptr;    // of cross-attention
+  BeamState* beams = nullptr;        // not null: one new token a row, beside what the state remembers
 
   AttentionStats* stats = nullptr;  // [n_layers, sequences of the whole batch, n_heads] to be written; null: none
   int64_t sequences = 0;            // of the whole batch

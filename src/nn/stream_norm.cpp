@@ -1,12 +1,18 @@
 #include "nn/stream_norm.h"
 
+#include <cmath>
+
 namespace normlab {
 
 StreamNorm::StreamNorm(const NormScheme& scheme, int64_t d_model, bool with_bias, bool fused,
                        torch::TensorOptions options)
     : form_{.fused = fused, .kind = scheme.sublayer, .eps = scheme.sublayer_eps} {
-  if (form_.kind != SublayerNorm::none) form_.weight = torch::ones({d_model}, options);
-  if (form_.kind == SublayerNorm::layer && with_bias) form_.bias = torch::zeros({d_model}, options);
+  const SublayerNorm kind = form_.kind;
+  if (kind == SublayerNorm::scale)
+    form_.weight = torch::full({1}, std::sqrt(static_cast<double>(d_model)), options);
+  else if (kind != SublayerNorm::none)
+    form_.weight = torch::ones({d_model}, options);
+  if (kind == SublayerNorm::layer && with_bias) form_.bias = torch::zeros({d_model}, options);
 }
 
 torch::Tensor StreamNorm::operator()(Stream& stream) const {

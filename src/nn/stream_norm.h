@@ -1,4 +1,5 @@
-// The residual stream and its norm: LayerNorm (Ba et al. 2016) or RMSNorm (Zhang & Sennrich 2019), or none.
+// The residual stream and its norm: LayerNorm (Ba et al. 2016), RMSNorm (Zhang & Sennrich 2019), ScaleNorm (Nguyen &
+// Salazar 2019), or none.
 #pragma once
 
 #include "nn/parameter.h"

@@ -37,6 +37,21 @@ std::vector<NormScheme> make_catalogue() {
           .equation = "softmax(g q_hat k_hat^T) v,  x_hat = x / ||x||_p,  ||x||_p = (sum |x_h|^p)^(1/p)",
           .source = "Lopez-Rubio et al. 2026, arXiv 2602.05006; initial gain, its sharing and eps are our choice",
       },
+      {
+          .name = "scalenorm",
+          .sublayer = SublayerNorm::scale,
+          .title = "ScaleNorm around each sublayer",
+          .equation = "norm(x) = g x / max(||x||_2, eps),  g0 = sqrt(d_model), one g a norm",
+          .source = "Nguyen and Salazar 2019, arXiv 1910.05895",
+      },
+      {
+          .name = "fixnorm",
+          .sublayer = SublayerNorm::scale,
+          .embedding = EmbeddingNorm::fixnorm,
+          .title = "ScaleNorm with embeddings of unit length",
+          .equation = "x = sqrt(d_model) e_hat + position,  logits = h . e_hat,  e_hat = e / ||e||_2",
+          .source = "Nguyen and Salazar 2019, arXiv 1910.05895, without its output bias",
+      },
   };
 }
 

@@ -11,11 +11,15 @@ namespace normlab {
 
 template <>
 std::vector<std::string> enum_names<SublayerNorm>() {
-  return {"layer", "rms", "none"};
+  return {"layer", "rms", "scale", "none"};
 }
 template <>
 std::vector<std::string> enum_names<NormPlacement>() {
   return {"pre", "post"};
+}
+template <>
+std::vector<std::string> enum_names<EmbeddingNorm>() {
+  return {"none", "fixnorm"};
 }
 template <>
 std::vector<std::string> enum_names<QkNorm>() {
@@ -71,6 +75,7 @@ void list_fields(NormScheme& s, FieldList& list) {
   list.choice("sublayer", s.sublayer, "norm of the residual stream around each sublayer");
   list.choice("placement", s.placement, "pre: norm(x) enters the branch; post: norm(x + branch)");
   list.real("sublayer_eps", s.sublayer_eps, {.min = 0.0, .max = 1.0}, "epsilon of the sublayer norm");
+  list.choice("embedding", s.embedding, "fixnorm: unit rows, times sqrt(d_model) at the input only");
   list.choice("qk", s.qk, "normalisation of queries and keys");
   list.real("p", s.p, {.min = 0.0, .open_min = true}, "p of the Lp norm, inf included");
   list.flag("learn_p", s.learn_p, "learn p, as 1 + softplus(r); p is then the initial value");

@@ -10,8 +10,9 @@
 
 namespace normlab {
 
-enum class SublayerNorm { layer, rms, none };
+enum class SublayerNorm { layer, rms, scale, none };
 enum class NormPlacement { pre, post };  // norm(x) into the branch, or norm(x + branch)
+enum class EmbeddingNorm { none, fixnorm };  // sqrt(d_model) unit rows in, unit rows out
 enum class QkNorm { none, lp };
 enum class QkScope { head, all_heads };          // what one norm is taken over
 enum class QkOrder { before_rope, after_rope };  // commutes with the rotation only for p = 2 without channel gains
@@ -35,6 +36,7 @@ struct NormScheme {
   SublayerNorm sublayer = SublayerNorm::layer;
   NormPlacement placement = NormPlacement::pre;
   double sublayer_eps = 1e-5;
+  EmbeddingNorm embedding = EmbeddingNorm::none;
 
   QkNorm qk = QkNorm::none;
   double p = 2.0;

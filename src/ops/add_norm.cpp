@@ -4,6 +4,7 @@
 
 #include "kernels/column_sums.h"
 #include "kernels/layer_norm.h"
+#include "ops/lp_norm.h"
 #include "ops/parallel_rows.h"
 
 namespace normlab {
@@ -105,6 +106,8 @@ Tensor normalise(const Tensor& s, const NormForm& form) {
       return torch::layer_norm(s, form.weight.sizes(), form.weight, form.bias, form.eps);
     case SublayerNorm::rms:
       return torch::rms_norm(s, form.weight.sizes(), form.weight, form.eps);
+    case SublayerNorm::scale:
+      return lp_normalize(s, 2.0, form.eps) * form.weight;
     case SublayerNorm::none:
       break;
   }
@@ -114,7 +117,9 @@ Tensor normalise(const Tensor& s, const NormForm& form) {
 }  // namespace
 
 NormedSum add_norm(const Tensor& x, const Tensor& branch, const Dropout& how, const NormForm& form) {
-  if (form.fused && form.kind != SublayerNorm::none) return fused_add_norm(x, branch, how, form);
+  // The other norms are PyTorch's operators in either case.
+  if (form.fused && (form.kind == SublayerNorm::layer || form.kind == SublayerNorm::rms))
+    return fused_add_norm(x, branch, how, form);
   const Tensor sum = branch.defined() ? x + dropout(branch, how) : x;
   return {.sum = sum, .y = normalise(sum, form)};
 }

@@ -12,7 +12,7 @@ struct NormForm {
   bool fused = false;  // our kernel, or PyTorch's
   SublayerNorm kind = SublayerNorm::none;
   double eps = 1e-5;
-  torch::Tensor weight = {};  // [c]; undefined for none
+  torch::Tensor weight = {};  // [c], [1] for scale; undefined for none
   torch::Tensor bias = {};    // [c] or undefined
 };
 

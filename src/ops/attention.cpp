@@ -41,6 +41,11 @@ Tensor repeat_heads(const Tensor& x_bshd, int64_t n_heads) {
   return group == 1 ? x_bshd : x_bshd.repeat_interleave(group, 2);
 }
 
+// [b, 1, 1, s]: true where a key is padding.
+Tensor padding(const Tensor& key_lengths_b, int64_t s) {
+  return torch::arange(s, key_lengths_b.options()).ge(key_lengths_b.unsqueeze(1)).unsqueeze(1).unsqueeze(1);
+}
+
 void require_heads(const Tensor& qkv, int64_t n_heads, int64_t n_kv_heads) {
   if (qkv.dim() != 4 || n_kv_heads < 1 || n_heads + 2 * n_kv_heads != qkv.size(2) || n_heads % n_kv_heads != 0)
     throw Error("attention",
@@ -67,7 +72,7 @@ Tensor attend(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const Tensor& 
                v = repeat_heads(v_bshd, n_heads).transpose(1, 2);
   const int64_t t = q.size(2), s = k.size(2);
   // PyTorch's own kernel where it has our mask and our dropout; without Python it has no meta kernel.
-  if (form.dropout.rate <= 0.0 && (!form.causal || t == s || t == 1) && !q.is_meta()) {
+  if (form.dropout.rate <= 0.0 && !form.key_lengths_b.defined() && (!form.causal || t == s || t == 1) && !q.is_meta()) {
     const bool triangle = form.causal && t == s && t > 1;
     return torch::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, triangle, form.scale)
         .transpose(1, 2);
@@ -76,6 +81,8 @@ Tensor attend(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const Tensor& 
   if (form.causal) {
     logits = logits + torch::full({t, s}, -std::numeric_limits<double>::infinity(), q.options()).triu(s - t + 1);
   }
+  if (form.key_lengths_b.defined())
+    logits = logits.masked_fill(padding(form.key_lengths_b, s), -std::numeric_limits<double>::infinity());
   return torch::matmul(dropout(logits.softmax(-1), form.dropout), v).transpose(1, 2);
 }
 
@@ -85,6 +92,12 @@ Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& f
   if (form.fused) return fused_attention(qkv_bthd, n_heads, form);
   const auto parts = qkv_bthd.split_with_sizes({n_heads, n_kv_heads, n_kv_heads}, 2);
   return attend(normalise_queries(parts[0], form, 0), normalise_keys(parts[1], form, 0), parts[2], form);
+}
+
+Tensor cross_attention(const Tensor& q_bthd, const Tensor& kv_bshd, const AttentionForm& form) {
+  if (form.fused) return fused_cross_attention(q_bthd, kv_bshd, form);
+  const auto parts = kv_bshd.chunk(2, 2);
+  return attend(normalise_queries(q_bthd, form, 0), normalise_keys(parts[0], form, 0), parts[1], form);
 }
 
 }  // namespace normlab

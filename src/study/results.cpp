@@ -37,6 +37,15 @@ std::vector<EvalPoint> read_curve(const fs::path& metrics) {
   return curve;
 }
 
+void read_bleus(const fs::path& metrics, TrialResult& result) {
+  if (!fs::exists(metrics)) return;
+  for (const Json& row : MetricsLog::read(metrics)) {
+    const double dev = number_in(row, "val_bleu", std::nan("")), test = number_in(row, "test_bleu", std::nan(""));
+    if (std::isfinite(dev)) result.bleus.push_back({row["step"], dev});
+    if (std::isfinite(test)) result.test_bleu = test;
+  }
+}
+
 double mean_of(const TensorView& tensor) {
   if (tensor.dtype != Dtype::f32 || tensor.bytes == 0)
     throw DataError(tensor.name, str("got ", dtype_name(tensor.dtype), ", expected F32 values. The file is damaged."));
@@ -96,6 +105,7 @@ TrialResult load_trial(const Plan& plan, const Trial& trial) {
     result.record = read_trial(trial);
     require_same_trial(trial);  // a result of other settings is none of this study's
     result.curve = read_curve(trial.folder / "metrics.jsonl");
+    read_bleus(trial.folder / "metrics.jsonl", result);
     if (is_finished(result) && result.curve.empty())
       throw DataError((trial.folder / "metrics.jsonl").string(), "has no evaluation of a finished trial.");
   } catch (const Error& error) {

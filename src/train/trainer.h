@@ -11,19 +11,20 @@
 #include "train/checkpoint.h"
 #include "train/progress.h"
 #include "train/stepper.h"
+#include "train/training_run.h"
 
 namespace normlab {
 
-class Trainer {
+class Trainer : public TrainingRun {
  public:
   // Starts anew in an empty run, or goes on from its latest checkpoint.
   Trainer(const Config& config, Corpus corpus, RunDir run);
 
   // Until the last step, an early stop, a signal or divergence; `show` is called after each step.
-  Outcome run(const std::function<void(const Progress&)>& show);
+  Outcome run(const std::function<void(const Progress&)>& show) override;
 
-  const TrainState& state() const { return state_; }
-  int64_t parameter_count() const;
+  const TrainState& state() const override { return state_; }
+  int64_t parameter_count() const override;
 
  private:
   uint64_t seed() const { return static_cast<uint64_t>(config_.train.seed); }

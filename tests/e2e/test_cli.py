@@ -9,7 +9,7 @@ import pytest
 import tomllib
 from conftest import BINARY, ROOT, run
 
-VERBS = ["train", "compare", "trial", "report", "eval", "generate", "schemes", "config", "verify", "import", "score", "bpe", "bench", "doctor"]
+VERBS = ["train", "compare", "trial", "report", "eval", "generate", "translate", "schemes", "config", "verify", "import", "score", "bpe", "bench", "doctor"]
 OVERRIDES = [
     [],
     ["norm.scheme=qknorm"],
@@ -40,7 +40,7 @@ def test_version():
 
 def test_schemes():
     rows = json.loads(run("schemes", "--json", check=0).stdout)
-    assert [row["name"] for row in rows] == ["none", "qknorm", "lp"]
+    assert [row["name"] for row in rows] == ["none", "qknorm", "lp", "scalenorm", "fixnorm"]
     norm_keys = tomllib.loads(run("config", "print", check=0).stdout)["norm"].keys()
     shown = run("schemes", check=0).stdout
     for row in rows:

@@ -5,6 +5,7 @@ import json
 import pytest
 import tomllib
 from conftest import metrics, run, train, weights
+from test_translate import KEYS as TRANSLATION_KEYS
 
 # On top of TINY: four steps, evaluated at the end only, at a rate that makes gains and p move losses beyond rounding.
 SHORT = ["train.max_steps=4", "train.eval_every=0", "optim.warmup_steps=0", "optim.lr=0.05"]
@@ -46,6 +47,7 @@ ROWS = {
     "norm.sublayer": model("rms"),
     "norm.placement": model("post"),
     "norm.sublayer_eps": model(0.1),
+    "norm.embedding": model("fixnorm"),
     "norm.qk": model("lp"),
     "norm.p": model(2, *LP),
     "norm.learn_p": Row("true", ["parameters", "later losses"], given=LP),
@@ -71,6 +73,7 @@ ROWS = {
     "model.bias": Row("true", ["parameters", "later losses"]),
     "model.tied_head": Row("false", ["first loss", "parameters"]),
     "model.dropout": model(0.5),
+    "model.mlp_dropout": model(0.5),
     "model.init": model("gpt2"),
     "model.kernels": Row("composite", ["kernels", "final weights"]),
     "data.source": Row(OTHER_TEXT, ["first loss", "validation losses"]),
@@ -143,7 +146,7 @@ def observed(text, tmp_path_factory):
 
 def test_every_key_has_a_row():
     config = tomllib.loads(run("config", "print", check=0).stdout)
-    assert {f"{section}.{key}" for section, keys in config.items() for key in keys} == set(ROWS)
+    assert {f"{section}.{key}" for section, keys in config.items() for key in keys} == set(ROWS) | TRANSLATION_KEYS
 
 
 @pytest.mark.parametrize("key", ROWS)
@@ -155,13 +158,13 @@ def test_key(observed, key):
 
 
 CHOICES = {
-    "norm.sublayer": ["layer", "rms", "none"],
+    "norm.sublayer": ["layer", "rms", "scale", "none"],
     "norm.gain_init": ["log2(L^2-L)", "sqrt(d_head)", "matched", "1.5"],
     "norm.gain": ["none", "model", "layer", "head", "channel"],
     "norm.p": ["0.5", "1", "2", "3", "inf"],
     "model.activation": ["gelu", "relu", "swiglu"],
-    "model.positions": ["learned", "sinusoidal", "rope"],
-    "optim.schedule": ["cosine", "linear", "constant"],
+    "model.positions": ["learned", "sinusoidal", "rope", "sine"],
+    "optim.schedule": ["cosine", "linear", "constant", "inverse_sqrt"],
 }
 
 
