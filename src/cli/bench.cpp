@@ -183,6 +183,7 @@ void add_bench(CLI::App& app, Exit& exit) {
   add_bench_ops(*verb, exit);
   add_bench_study(*verb, exit);
   add_bench_decode(*verb, exit);
+  add_bench_beam(*verb, exit);
   verb->footer(
       "Examples:\n"
       "  normlab bench step --config S --scheme none lp:2.5\n"

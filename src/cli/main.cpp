@@ -49,6 +49,7 @@ int run(int argc, char** argv) {
   add_inspect(app, exit);
   add_theory(app, exit);
   add_generate(app, exit);
+  add_translate(app, exit);
   add_schemes(app, exit);
   add_config(app, exit);
   add_verify(app, exit);

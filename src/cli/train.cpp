@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/verbs.h"
 #include "train/session.h"
+#include "train/translation_trainer.h"
 
 namespace normlab {
 namespace {
@@ -34,7 +35,7 @@ LoadedConfig wanted_config(const TrainOptions& options, bool going_on) {
   return resolve_config(settings);
 }
 
-nlohmann::ordered_json summary(const Trainer& trainer, const std::string& folder, Outcome outcome) {
+nlohmann::ordered_json summary(const TrainingRun& trainer, const std::string& folder, Outcome outcome) {
   constexpr const char* names[] = {"finished", "stopped_early", "interrupted", "diverged"};
   const TrainState& state = trainer.state();
   nlohmann::ordered_json out = {{"run", folder},
@@ -45,26 +46,31 @@ nlohmann::ordered_json summary(const Trainer& trainer, const std::string& folder
                                 {"train_cpu_seconds", state.train_cpu_seconds}};
   if (state.last_eval >= 0) out["val_loss"] = state.val_loss;
   if (state.best_step >= 0) out["best_loss"] = state.best_loss, out["best_step"] = state.best_step;
+  if (!state.bleus.empty()) out["val_bleu"] = state.bleus.back(), out["best_bleu"] = best_bleu(state);
+  if (state.test_bleu >= 0.0) out["test_bleu"] = state.test_bleu;
   return out;
 }
 
-Exit report(const Trainer& trainer, const std::string& folder, Outcome outcome) {
+Exit report(const TrainingRun& trainer, const std::string& folder, Outcome outcome) {
   const TrainState& state = trainer.state();
   if (outcome == Outcome::diverged)
     throw Error("train",
-                str("the loss is not finite after step ", state.step, "; first bad: ", trainer.culprit(),
-                    ". The last checkpoint is untouched. Try a smaller optim.lr, a longer optim.warmup_steps, or a "
+                str(divergence(trainer), ". The last checkpoint is untouched. Try a smaller optim.lr, a longer optim.warmup_steps, or a "
                     "scheme that bounds the logits, such as norm.scheme=qknorm."),
                 Exit::diverged);
   if (state.last_eval >= 0)
     log_line(str("validation loss ", fixed(state.val_loss, 4), " nats a token at step ", state.last_eval, ", best ",
                  fixed(state.best_loss, 4), " at step ", state.best_step));
+  if (!state.bleus.empty())
+    log_line(str("BLEU ", fixed(state.bleus.back(), 2), ", best ", fixed(best_bleu(state), 2),
+                 state.test_bleu >= 0.0 ? str(", of the test text ", fixed(state.test_bleu, 2)) : ""));
   log_line(str("run in ", folder));
   if (outcome == Outcome::interrupted) {
     log_line(str("stopped at step ", state.step, "; go on with: normlab train --resume --out ", folder));
     return Exit::stopped;
   }
-  log_line(str("next: normlab generate ", folder));
+  log_line(state.bleus.empty() ? str("next: normlab generate ", folder)
+                               : str("next: normlab translate --run ", folder, " < FILE"));
   return Exit::done;
 }
 
@@ -76,22 +82,22 @@ Exit train(TrainOptions options) {
   if (options.out.empty()) options.out = default_folder(config);
   use_threads(config.train.threads);
 
-  Trainer trainer =
+  const auto trainer =
       open_session({.config = config, .folder = options.out, .going_on = going_on, .command = command_line()});
   for (const std::string& note : loaded.notes) log_line(note);
   if (const std::string reason = why_not_fused(config.model, config.norm); !reason.empty())
     log_line(str("composite kernels: the fused ones do not serve this model, ", reason));
-  log_line(str(config.norm.name, ": ", si(static_cast<double>(trainer.parameter_count())), " parameters, ",
-               going_on ? str("going on from step ", trainer.state().step) : "starting", ", run in ", options.out));
+  log_line(str(config.norm.name, ": ", si(static_cast<double>(trainer->parameter_count())), " parameters, ",
+               going_on ? str("going on from step ", trainer->state().step) : "starting", ", run in ", options.out));
   Outcome outcome;
   {
     ProgressLine progress;
-    outcome = trainer.run([&](const Progress& p) {
+    outcome = trainer->run([&](const Progress& p) {
       if (!options.quiet) progress.update(progress_text(p));
     });
   }
-  if (options.json) print_json(summary(trainer, options.out, outcome));
-  return report(trainer, options.out, outcome);
+  if (options.json) print_json(summary(*trainer, options.out, outcome));
+  return report(*trainer, options.out, outcome);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ void add_eval(CLI::App& app, Exit& exit);
 void add_inspect(CLI::App& app, Exit& exit);
 void add_theory(CLI::App& app, Exit& exit);
 void add_generate(CLI::App& app, Exit& exit);
+void add_translate(CLI::App& app, Exit& exit);
 void add_schemes(CLI::App& app, Exit& exit);
 void add_config(CLI::App& app, Exit& exit);
 void add_verify(CLI::App& app, Exit& exit);

@@ -1,4 +1,6 @@
 // normlab verify: our numbers against those of other implementations, from files of their weights and results.
+#include "cli/verify.h"
+
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -6,6 +8,7 @@
 #include "base/text.h"
 #include "cli/verbs.h"
 #include "infer/import.h"
+#include "infer/import_translation.h"
 #include "models/weights.h"
 #include "train/stepper.h"
 
@@ -14,23 +17,6 @@ namespace {
 
 using nlohmann::json;
 using torch::Tensor;
-
-// Largest relative errors allowed. Ten steps of Adam turn the last bits of small gradients into whole steps of lr,
-// hence the wider bound on the weights after them.
-constexpr double logits_bound = 2e-5, gradient_bound = 2e-4, losses_bound = 1e-4, after_bound = 2e-3;
-
-struct Check {
-  std::string name;
-  double error = 0.0, bound = 0.0;
-  bool passed() const { return error <= bound; }  // false for NaN
-};
-
-// Largest difference over the largest expected entry.
-double relative_error(const Tensor& got, const Tensor& expected) {
-  const Tensor a = got.detach().to(torch::kFloat64).reshape(expected.sizes()), b = expected.to(torch::kFloat64);
-  const double scale = b.abs().max().item<double>(), difference = (a - b).abs().max().item<double>();
-  return scale > 0.0 ? difference / scale : difference;
-}
 
 class Verification {
  public:
@@ -63,12 +49,7 @@ class Verification {
   }
 
  private:
-  std::string metadata(const std::string& key) const {
-    const auto found = file_.metadata().find(key);
-    if (found == file_.metadata().end())
-      throw DataError(file_.path().string(), str("has no metadata '", key, "': it is not a file of reference values."));
-    return found->second;
-  }
+  std::string metadata(const std::string& key) const { return reference_metadata(file_, key); }
 
   Tensor rows(const NameMatch& match, bool gradient) {
     for (auto& [name, tensor] : model_.parameters())
@@ -105,6 +86,12 @@ class Verification {
   std::vector<Check> checks_;
 };
 
+std::vector<Check> checks_of(const std::string& path, const std::string& kernels) {
+  const SafetensorsFile file(path);
+  if (reference_metadata(file, "source") == translation_source) return verify_translator(file, kernels);
+  return Verification(path, kernels).run();
+}
+
 struct VerifyOptions {
   std::vector<std::string> files;
   std::string kernels = "best";
@@ -119,7 +106,7 @@ Exit verify(const VerifyOptions& options) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     std::string message;
     try {
-      for (const Check& check : Verification(path, options.kernels).run()) {
+      for (const Check& check : checks_of(path, options.kernels)) {
         good = good && check.passed();
         rows.push_back({{"check", check.name},
                         {"error", check.error},
@@ -147,6 +134,19 @@ Exit verify(const VerifyOptions& options) {
 }
 
 }  // namespace
+
+double relative_error(const Tensor& got, const Tensor& expected) {
+  const Tensor a = got.detach().to(torch::kFloat64).reshape(expected.sizes()), b = expected.to(torch::kFloat64);
+  const double scale = b.abs().max().item<double>(), difference = (a - b).abs().max().item<double>();
+  return scale > 0.0 ? difference / scale : difference;
+}
+
+std::string reference_metadata(const SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end())
+    throw DataError(file.path().string(), str("has no metadata '", key, "': it is not a file of reference values."));
+  return found->second;
+}
 
 void add_verify(CLI::App& app, Exit& exit) {
   auto* verb = app.add_subcommand("verify", "compare logits, loss, gradients and ten steps with other implementations");

@@ -3,11 +3,11 @@
 #include <ATen/Parallel.h>
 
 #include <cmath>
-#include <numbers>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "models/init.h"
+#include "models/sinusoids.h"
 #include "nn/observer.h"
 #include "nn/qk_gain.h"
 #include "ops/cross_entropy.h"
@@ -20,25 +20,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr int embedding_site = 3;  // of dropout, in layer 0
-
-// sin and cos of position * 10000^(-2i/c) in even and odd columns (Vaswani et al. 2017).
-Tensor sinusoids(int64_t length, int64_t c, torch::TensorOptions options) {
-  const auto real = options.dtype(torch::kFloat64);
-  const Tensor column = torch::arange(c, real);
-  const Tensor odd = column.remainder(2.0);
-  const Tensor frequency = torch::pow(10000.0, (odd - column) / static_cast<double>(c));
-  const Tensor angle = torch::arange(length, real).unsqueeze(1) * frequency;
-  return torch::sin(angle + odd * (std::numbers::pi / 2)).to(options.dtype());  // sin(x + pi/2) = cos(x)
-}
-
 Tensor unit_rows(const Tensor& table) { return lp_normalize(table, 2.0, 1e-12); }
-
-// The fused kernels are for float32 on the CPU.
-ModelConfig for_tensors(ModelConfig config, torch::TensorOptions options) {
-  if (options.dtype() != torch::kFloat32 || options.device() != torch::kCPU) config.kernels = Kernels::composite;
-  return config;
-}
 
 }  // namespace
 
@@ -50,7 +32,8 @@ DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vo
       embedding_(torch::zeros({vocab_size, wanted.d_model}, options)) {
   const ModelConfig& config = config_;
   if (config.positions == Positions::learned) positions_ = torch::zeros({config.seq_len, config.d_model}, options);
-  if (config.positions == Positions::sinusoidal) positions_ = sinusoids(config.seq_len, config.d_model, options);
+  if (config.positions == Positions::sinusoidal || config.positions == Positions::sine)
+    positions_ = sinusoids(config.positions, config.seq_len, config.d_model, options);
   if (config.positions == Positions::rope)
     rope_ = make_rope(config.seq_len, config.d_head, config.rope_base, config.rope_pairing, options);
   if (config.kernels == Kernels::fused) packed_head_ = std::make_shared<PackedWeight>();
@@ -62,31 +45,14 @@ DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vo
   if (scheme.placement != NormPlacement::post)
     final_norm_ = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
 
-  initialise(*this, config, seed);
-  start_schemes_state();
+  initialise([this](const ParameterVisitor& visitor) { visit(visitor); }, config, scheme, seed);
+  constrain_at_start([this](const ParameterVisitor& visitor) { visit(visitor); }, scheme);
+  for (Block& block : blocks_) block.start();
   visit([](const std::string&, Tensor& tensor, Role role) { tensor.requires_grad_(role != Role::state); });
 }
 
-void DecoderLm::start_schemes_state() {
-  // Normalised at the start, also where only the ball is asked for afterwards.
-  visit([&](const std::string&, Tensor& tensor, Role role) {
-    WeightConstraint constraint = constraint_of(scheme_, role);
-    if (constraint.kind == Constraint::ball) constraint.kind = Constraint::unit;
-    constrain(tensor, constraint);
-  });
-  constexpr int iterations_at_start = 100;
-  for (const Block& block : blocks_)
-    block.visit_linears([](const Linear& linear) {
-      linear.power_iterations(iterations_at_start);
-      if (linear.gamma.defined() && !linear.gamma.is_meta()) linear.gamma.fill_(linear.sigma());
-    });
-}
-
 void DecoderLm::after_step() {
-  for (Block& block : blocks_) {
-    block.clip_logits();
-    block.visit_linears([](const Linear& linear) { linear.power_iterations(1); });
-  }
+  for (Block& block : blocks_) block.after_step();
 }
 
 Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position) const {
@@ -165,11 +131,7 @@ NamedTensors DecoderLm::parameters() {
 }
 
 std::vector<WeightConstraint> DecoderLm::constraints() {
-  std::vector<WeightConstraint> list;
-  visit([&](const std::string&, Tensor&, Role role) {
-    if (role != Role::state) list.push_back(constraint_of(scheme_, role));
-  });
-  return list;
+  return constraints_of([this](const ParameterVisitor& visitor) { visit(visitor); }, scheme_);
 }
 
 void DecoderLm::pack_weights() const {

@@ -41,7 +41,6 @@ class DecoderLm {
  private:
   torch::Tensor embed(const torch::Tensor& tokens_bt, int64_t first_position) const;
   torch::Tensor head(const torch::Tensor& y_btc) const;
-  void start_schemes_state();
 
   ModelConfig config_;
   NormScheme scheme_;

@@ -1,11 +1,20 @@
 // Initial values of every parameter, by its role.
 #pragma once
 
-#include "models/decoder_lm.h"
+#include <functional>
+
+#include "nn/model_config.h"
+#include "nn/parameter.h"
 
 namespace normlab {
 
-// Fills the model's tensors as a pure function of `seed`.
-void initialise(DecoderLm& model, const ModelConfig& config, uint64_t seed);
+// The same with kernels that serve such tensors: the fused ones are for float32 on the CPU.
+ModelConfig for_tensors(ModelConfig config, torch::TensorOptions options);
+
+constexpr int embedding_site = 3;  // of dropout, in layer 0; nn/block.cpp has the others
+
+// Fills the tensors that `visit` shows as a pure function of `seed`.
+void initialise(const std::function<void(const ParameterVisitor&)>& visit, const ModelConfig& config,
+                const NormScheme& scheme, uint64_t seed);
 
 }  // namespace normlab

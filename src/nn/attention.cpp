@@ -11,7 +11,7 @@ namespace {
 
 using torch::Tensor;
 
-constexpr int attention_site = 0;  // of dropout in a layer; block.cpp has the others
+constexpr int attention_site = 0, cross_site = 5;  // of dropout in a layer; block.cpp has the others
 
 // With the constants nu of the q and k maps, sqrt(d_model / d_head) each, where no norm takes them out. Those of the v
 // and out maps, sqrt(d_model / d_head) and sqrt(d_head / d_model), have the product 1.
@@ -37,8 +37,10 @@ void KvCache::append(const Tensor& k_hat, const Tensor& v) {
   v_bshd = v_bshd.defined() ? torch::cat({v_bshd, v}, 1) : v;
 }
 
-Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options)
-    : layer_(layer),
+Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options,
+                     AttentionKind kind)
+    : kind_(kind),
+      layer_(layer),
       n_heads_(config.n_heads),
       n_kv_heads_(config.n_kv_heads),
       d_head_(config.d_head),
@@ -60,10 +62,18 @@ Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int la
             .row_scale = scheme.row_scale,
             .soft_cap = scheme.soft_cap,
             .max_logits = qk_clip_ > 0.0 ? std::make_shared<MaxLogits>(n_heads_) : nullptr},
-      qkv_(config.d_model, (n_heads_ + 2 * n_kv_heads_) * d_head_, config.bias, fused_, options),
       out_(n_heads_ * d_head_, config.d_model, config.bias, fused_, options),
       gain_(layer_gain(config, scheme, options)) {
-  if (scheme.sigma_reparam) qkv_.add_sigma(), out_.add_sigma();
+  const auto map_to = [&](int64_t heads) {
+    Linear map(config.d_model, heads * d_head_, config.bias, fused_, options);
+    if (scheme.sigma_reparam) map.add_sigma();
+    return map;
+  };
+  if (kind_ == AttentionKind::self)
+    qkv_ = map_to(n_heads_ + 2 * n_kv_heads_);
+  else
+    q_ = map_to(n_heads_), kv_ = map_to(2 * n_kv_heads_);
+  if (scheme.sigma_reparam) out_.add_sigma();
   if (scheme.learn_p) {
     const double above = scheme.p - 1.0, raw = above + std::log(-std::expm1(-above));  // softplus(raw) = above
     raw_p_ = torch::full({scheme.p_sharing == PSharing::head ? n_heads_ : 1}, raw, options);
@@ -83,10 +93,15 @@ AttentionForm Attention::form(const Tensor& model_gain, const RopeTable* rope) c
 Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor& model_gain, const RopeTable* rope,
                              KvCache* cache) const {
   const int64_t b = x_btc.size(0), t = x_btc.size(1);
-  const Tensor qkv = qkv_(x_btc).view({b, t, n_heads_ + 2 * n_kv_heads_, d_head_});
+  const bool cross = kind_ == AttentionKind::cross;
   AttentionForm how = form(model_gain, rope);
   if (!pass.training) how.max_logits = nullptr;
-  how.dropout = pass.dropout(dropout_, layer_, attention_site, n_heads_ * t);
+  how.dropout = pass.dropout(dropout_, layer_, cross ? cross_site : attention_site, n_heads_ * t);
+  how.causal = !cross && pass.causal;
+  how.key_lengths_b = cross ? pass.memory->lengths_b : pass.key_lengths_b;
+  if (pass.beams) return decode(x_btc, *pass.beams, how);
+  if (cross) return attend_memory(x_btc, *pass.memory, how);
+  const Tensor qkv = qkv_(x_btc).view({b, t, n_heads_ + 2 * n_kv_heads_, d_head_});
   if (pass.observer) how.stats = pass.observer->attention(layer_, qkv, how, pass);
 
   Tensor mixed;
@@ -102,7 +117,12 @@ Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor
 }
 
 void Attention::visit(const std::string& name, const ParameterVisitor& visitor) {
-  qkv_.visit(name + ".qkv", Role::weight, visitor);
+  if (kind_ == AttentionKind::self) {
+    qkv_.visit(name + ".qkv", Role::weight, visitor);
+  } else {
+    q_.visit(name + ".q", Role::weight, visitor);
+    kv_.visit(name + ".kv", Role::weight, visitor);
+  }
   out_.visit(name + ".out", Role::residual_weight, visitor);
   for (const auto& [part, affine] : {std::pair(".q_norm", &form_.q_affine), std::pair(".k_norm", &form_.k_affine)}) {
     if (affine->weight.defined()) visitor(name + part + ".weight", affine->weight, Role::norm_gain);
@@ -112,9 +132,9 @@ void Attention::visit(const std::string& name, const ParameterVisitor& visitor) 
   if (raw_p_.defined()) visitor(name + ".qk_p", raw_p_, Role::qk_p);
 }
 
-void Attention::scale_rows(int64_t first_head, double factor) {
-  qkv_.weight.narrow(0, first_head * d_head_, d_head_).mul_(factor);
-  if (qkv_.bias.defined()) qkv_.bias.narrow(0, first_head * d_head_, d_head_).mul_(factor);
+void Attention::scale_head(const Linear& map, int64_t head, double factor) const {
+  map.weight.narrow(0, head * d_head_, d_head_).mul_(factor);
+  if (map.bias.defined()) map.bias.narrow(0, head * d_head_, d_head_).mul_(factor);
 }
 
 void Attention::clip_logits() {
@@ -126,14 +146,18 @@ void Attention::clip_logits() {
     const double gamma = qk_clip_ / largest;
     // A key head that several queries share stays as it is, as the shared keys of Kimi K2 do.
     const bool own_keys = n_kv_heads_ == n_heads_;
-    scale_rows(head, own_keys ? std::sqrt(gamma) : gamma);
-    if (own_keys) scale_rows(n_heads_ + head, std::sqrt(gamma));
+    const bool self = kind_ == AttentionKind::self;
+    scale_head(self ? qkv_ : q_, head, own_keys ? std::sqrt(gamma) : gamma);
+    if (own_keys) scale_head(self ? qkv_ : kv_, self ? n_heads_ + head : head, std::sqrt(gamma));
   }
   form_.max_logits->reset();
 }
 
 void Attention::visit_linears(const LinearVisitor& visitor) const {
-  visitor(qkv_);
+  if (kind_ == AttentionKind::self)
+    visitor(qkv_);
+  else
+    visitor(q_), visitor(kv_);
   visitor(out_);
 }
 

@@ -18,10 +18,13 @@ struct KvCache {
   void append(const torch::Tensor& k_hat, const torch::Tensor& v);
 };
 
+enum class AttentionKind { self, cross };  // cross: queries of the stream, keys and values of Pass::memory
+
 class Attention {
  public:
   Attention() = default;
-  Attention(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options);
+  Attention(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options,
+            AttentionKind kind = AttentionKind::self);
 
   // `model_gain` is the gain that all layers share, undefined unless the scheme has one; `rope` may be null.
   torch::Tensor operator()(const torch::Tensor& x_btc, const Pass& pass, const torch::Tensor& model_gain,
@@ -32,9 +35,12 @@ class Attention {
   void clip_logits();
 
  private:
-  void scale_rows(int64_t first_head, double factor);
+  void scale_head(const Linear& map, int64_t head, double factor) const;
   AttentionForm form(const torch::Tensor& model_gain, const RopeTable* rope) const;
+  torch::Tensor attend_memory(const torch::Tensor& x_btc, const Memory& memory, const AttentionForm& how) const;
+  torch::Tensor decode(const torch::Tensor& x_r1c, BeamState& beams, const AttentionForm& how) const;
 
+  AttentionKind kind_ = AttentionKind::self;
   int layer_ = 0;
   int64_t n_heads_ = 0, n_kv_heads_ = 0, d_head_ = 0;
   double dropout_ = 0.0;
@@ -43,6 +49,7 @@ class Attention {
   GainOn gain_on_ = GainOn::queries;
   AttentionForm form_;  // all but what changes from step to step
   Linear qkv_;          // rows: all queries, all keys, all values
+  Linear q_, kv_;       // of cross-attention, instead
   Linear out_;
   ScaledParameter gain_;  // [1], [h] or [h * d]; undefined when shared by the model or absent
   torch::Tensor raw_p_;   // p = 1 + softplus(raw_p); undefined when p is fixed

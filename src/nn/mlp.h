@@ -1,9 +1,10 @@
-// The feed-forward sublayer: out(activation(scale o in(x))).
+// The feed-forward sublayer: out(drop(activation(scale o in(x)))).
 #pragma once
 
 #include "nn/linear.h"
 #include "nn/model_config.h"
 #include "nn/scaled_parameter.h"
+#include "ops/dropout.h"
 
 namespace normlab {
 
@@ -12,7 +13,7 @@ class Mlp {
   Mlp() = default;
   Mlp(const ModelConfig& config, const NormScheme& scheme, torch::TensorOptions options);
 
-  torch::Tensor operator()(const torch::Tensor& x_btc) const;
+  torch::Tensor operator()(const torch::Tensor& x_btc, const Dropout& hidden = {}) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit_linears(const LinearVisitor& visitor) const;
 

@@ -17,11 +17,11 @@ std::vector<std::string> enum_names<Activation>() {
 
 template <>
 std::vector<std::string> enum_names<Positions>() {
-  return {"learned", "sinusoidal", "rope"};
+  return {"learned", "sinusoidal", "rope", "sine"};
 }
 template <>
 std::vector<std::string> enum_names<InitRule>() {
-  return {"nanogpt", "gpt2"};
+  return {"nanogpt", "gpt2", "small"};
 }
 
 template <>
@@ -39,12 +39,13 @@ void list_fields(ModelConfig& c, FieldList& list) {
   list.integer("d_ff", c.d_ff, {.min = 0, .max = 1 << 22}, "hidden width of the MLP; 0 = 4 d_model");
   list.integer("seq_len", c.seq_len, {.min = 1, .max = 1 << 24}, "window length in tokens (nanoGPT's block_size)");
   list.choice("activation", c.activation, "of the MLP; gelu is exact, swiglu is up * silu(gate)");
-  list.choice("positions", c.positions, "how a token knows its place");
+  list.choice("positions", c.positions, "how a token knows its place; sine: sines in all columns, no cosines");
   list.choice("rope_pairing", c.rope_pairing, "RoPE rotates channels (2i, 2i + 1), interleaved, or (i, i + d/2), half");
   list.real("rope_base", c.rope_base, {.min = 1.0, .open_min = true}, "base of RoPE's frequencies");
   list.flag("bias", c.bias, "biases in linear maps and LayerNorms");
   list.flag("tied_head", c.tied_head, "the output head is the token embedding");
   list.real("dropout", c.dropout, {.min = 0.0, .max = 0.99}, "rate after embedding, on attention and on each branch");
+  list.real("mlp_dropout", c.mlp_dropout, {.min = 0.0, .max = 0.99}, "rate after the activation of the MLP");
   list.choice("init", c.init, "initialisation table");
   list.choice("kernels", c.kernels,
               "fused: ours; composite: PyTorch's operators; best: fused where they serve the model");

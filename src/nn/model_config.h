@@ -9,8 +9,8 @@
 
 namespace normlab {
 
-enum class Positions { learned, sinusoidal, rope };
-enum class InitRule { nanogpt, gpt2 };
+enum class Positions { learned, sinusoidal, rope, sine };
+enum class InitRule { nanogpt, gpt2, small };
 enum class Kernels { best, fused, composite };
 
 struct ModelConfig {
@@ -28,6 +28,7 @@ struct ModelConfig {
   bool bias = false;
   bool tied_head = true;
   double dropout = 0.0;
+  double mlp_dropout = 0.0;
   InitRule init = InitRule::nanogpt;
   Kernels kernels = Kernels::best;
 };

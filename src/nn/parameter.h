@@ -13,6 +13,7 @@ namespace normlab {
 // What a tensor is for; the initialisation table (models/init.cpp) has a row for each.
 enum class Role {
   embedding,
+  language,
   position,
   weight,
   residual_weight,  // of a map onto the residual stream

@@ -14,6 +14,22 @@ WeightConstraint constraint_of(const NormScheme& scheme, Role role) {
   }
 }
 
+void constrain_at_start(const ParameterList& parameters, const NormScheme& scheme) {
+  parameters([&](const std::string&, torch::Tensor& tensor, Role role) {
+    WeightConstraint constraint = constraint_of(scheme, role);
+    if (constraint.kind == Constraint::ball) constraint.kind = Constraint::unit;
+    constrain(tensor, constraint);
+  });
+}
+
+std::vector<WeightConstraint> constraints_of(const ParameterList& parameters, const NormScheme& scheme) {
+  std::vector<WeightConstraint> list;
+  parameters([&](const std::string&, torch::Tensor&, Role role) {
+    if (role != Role::state) list.push_back(constraint_of(scheme, role));
+  });
+  return list;
+}
+
 void constrain(const torch::Tensor& weight, WeightConstraint constraint) {
   if (constraint.kind == Constraint::none || weight.is_meta()) return;
   const torch::NoGradGuard no_grad;

@@ -19,6 +19,12 @@ struct WeightConstraint {
 // Of a parameter of that role.
 WeightConstraint constraint_of(const NormScheme& scheme, Role role);
 
+// Of all parameters that a model shows.
+using ParameterList = std::function<void(const ParameterVisitor&)>;
+// Normalised at the start, also where only the ball is asked for afterwards.
+void constrain_at_start(const ParameterList& parameters, const NormScheme& scheme);
+std::vector<WeightConstraint> constraints_of(const ParameterList& parameters, const NormScheme& scheme);
+
 // On any device and float type; the fused optimiser has a kernel for it.
 void constrain(const torch::Tensor& weight, WeightConstraint constraint);
 

@@ -82,4 +82,11 @@ void check(const NormScheme& scheme) {
   check_weights(scheme);
 }
 
+std::string why_no_translator(const NormScheme& s) {
+  if (s.residual != Residual::add) return "norm.residual is a lerp, which needs embeddings of norm 1";
+  if (s.output_scale != OutputScale::none) return "norm.output_scale is s_z";
+  if (s.z_loss > 0.0) return "norm.z_loss is above 0";
+  return {};
+}
+
 }  // namespace normlab

@@ -66,17 +66,16 @@ Tensor repeat_heads(const Tensor& x_bshd, int64_t n_heads) {
   return group == 1 ? x_bshd : x_bshd.repeat_interleave(group, 2);
 }
 
+// [b, 1, 1, s]: true where a key is padding.
+Tensor padding(const Tensor& key_lengths_b, int64_t s) {
+  return torch::arange(s, key_lengths_b.options()).ge(key_lengths_b.unsqueeze(1)).unsqueeze(1).unsqueeze(1);
+}
+
 void require_heads(const Tensor& qkv, int64_t n_heads, int64_t n_kv_heads) {
   if (qkv.dim() != 4 || n_kv_heads < 1 || n_heads + 2 * n_kv_heads != qkv.size(2) || n_heads % n_kv_heads != 0)
     throw Error("attention",
                 str("qkv must be [b, t, n_heads + 2 n_kv_heads, d] with n_kv_heads a divisor of n_heads = ", n_heads,
                     "; got ", c10::str(qkv.sizes()), "."));
-}
-
-// ln of the number of keys that each of t queries sees.
-Tensor log_n(int64_t t, int64_t s, bool causal, torch::TensorOptions options) {
-  if (!causal) return torch::full({t}, std::log(static_cast<double>(s)), options);
-  return torch::arange(s - t + 1, s + 1, options.dtype(torch::kFloat64)).log().to(options.dtype());
 }
 
 void record_largest(const Tensor& logits_bhts, MaxLogits& into) {
@@ -101,7 +100,9 @@ AttentionForm for_kernel(const AttentionForm& form, int64_t n_heads, int64_t d) 
 // [b, h, t, d], with the factor of each query.
 Tensor scaled_queries(const Tensor& q_hat_bthd, int64_t s, const AttentionForm& form) {
   const Tensor q = q_hat_bthd.transpose(1, 2);
-  return form.row_scale == RowScale::log_n ? q * log_n(q.size(2), s, form.causal, q.options()).unsqueeze(1) : q;
+  if (form.row_scale == RowScale::one) return q;
+  const Tensor factor = visible_keys(q.size(2), s, form).log().to(q.options());
+  return q * factor.unsqueeze(1).unsqueeze(-1);
 }
 
 }  // namespace
@@ -114,6 +115,13 @@ void MaxLogits::add(size_t head, float logit) noexcept {
 
 void MaxLogits::reset() noexcept {
   for (auto& value : values_) value.store(-std::numeric_limits<float>::infinity());
+}
+
+Tensor visible_keys(int64_t t, int64_t s, const AttentionForm& form) {
+  const auto real = torch::kFloat64;
+  const Tensor seen = form.causal ? torch::arange(s - t + 1, s + 1, real) : torch::full({t}, double(s), real);
+  if (!form.key_lengths_b.defined()) return seen.unsqueeze(0);
+  return torch::minimum(seen.unsqueeze(0), form.key_lengths_b.to(torch::kCPU, real).unsqueeze(1)).clamp_min(1.0);
 }
 
 Tensor normalise_queries(const Tensor& q_bthd, const AttentionForm& form, int64_t first_position) {
@@ -129,7 +137,8 @@ Tensor attend(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const Tensor& 
   const int64_t n_heads = q_hat_bthd.size(2), t = q_hat_bthd.size(1), s = k_hat_bshd.size(1);
   const Tensor v = repeat_heads(v_bshd, n_heads).transpose(1, 2);
   // PyTorch's own kernel where it has our mask and our dropout; without Python it has no meta kernel.
-  const bool plain = form.dropout.rate <= 0.0 && form.soft_cap <= 0.0 && !form.max_logits;
+  const bool plain =
+      form.dropout.rate <= 0.0 && form.soft_cap <= 0.0 && !form.max_logits && !form.key_lengths_b.defined();
   if (plain && (!form.causal || t == s || t == 1) && !q_hat_bthd.is_meta()) {
     const Tensor k = repeat_heads(k_hat_bshd, n_heads).transpose(1, 2);
     const bool triangle = form.causal && t == s && t > 1;
@@ -147,8 +156,9 @@ Tensor attention_logits(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, cons
   const int64_t t = q_hat_bthd.size(1), s = k.size(2);
   Tensor logits = torch::matmul(scaled_queries(q_hat_bthd, s, form), k.transpose(2, 3)) * form.scale;
   if (form.soft_cap > 0.0) logits = (logits / form.soft_cap).tanh() * form.soft_cap;
-  if (!form.causal) return logits;
-  return logits + torch::full({t, s}, -std::numeric_limits<double>::infinity(), logits.options()).triu(s - t + 1);
+  constexpr double never = -std::numeric_limits<double>::infinity();
+  if (form.causal) logits = logits + torch::full({t, s}, never, logits.options()).triu(s - t + 1);
+  return form.key_lengths_b.defined() ? logits.masked_fill(padding(form.key_lengths_b, s), never) : logits;
 }
 
 Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& form) {
@@ -159,6 +169,12 @@ Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& f
   const Tensor q_hat = normalise_queries(parts[0], form, 0), k_hat = normalise_keys(parts[1], form, 0);
   if (form.stats) count_attention(q_hat, k_hat, form);
   return attend(q_hat, k_hat, parts[2], form);
+}
+
+Tensor cross_attention(const Tensor& q_bthd, const Tensor& kv_bshd, const AttentionForm& form) {
+  if (form.fused) return fused_cross_attention(q_bthd, kv_bshd, form);
+  const auto parts = kv_bshd.chunk(2, 2);
+  return attend(normalise_queries(q_bthd, form, 0), normalise_keys(parts[0], form, 0), parts[1], form);
 }
 
 }  // namespace normlab

@@ -51,8 +51,9 @@ struct AttentionForm {
   torch::Tensor gain = {};  // [1], [h] or [h * d]; undefined for none
   double scale = 1.0;
   RowScale row_scale = RowScale::one;
-  double soft_cap = 0.0;  // 0: none
-  bool causal = true;     // key j is visible to query i when j <= i + s - t
+  double soft_cap = 0.0;             // 0: none
+  bool causal = true;                // key j is visible to query i when j <= i + s - t
+  torch::Tensor key_lengths_b = {};  // int64: keys after them are padding; undefined: none is
   Dropout dropout = {};
   AttentionStats* stats = nullptr;             // [b, h], written by attention(); null: not wanted
   std::shared_ptr<MaxLogits> max_logits = {};  // null: not wanted
@@ -61,6 +62,12 @@ struct AttentionForm {
 // Self-attention of qkv_bthd straight from the projection: n_heads query heads, then the key heads, then the value
 // heads, of which there may be fewer than queries (grouped keys). Gives [b, t, n_heads, d].
 torch::Tensor attention(const torch::Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& form);
+
+// Attention of q_bthd to keys and values of another sequence, kv_bshd: the key heads, then the value heads.
+torch::Tensor cross_attention(const torch::Tensor& q_bthd, const torch::Tensor& kv_bshd, const AttentionForm& form);
+
+// [1, t] or [b, t]: how many keys each query sees, in double.
+torch::Tensor visible_keys(int64_t t, int64_t s, const AttentionForm& form);
 
 // The pieces of attention(), for decoding with a cache of keys that are normalised once.
 torch::Tensor normalise_queries(const torch::Tensor& q_bthd, const AttentionForm& form, int64_t first_position);

@@ -7,7 +7,7 @@
 namespace normlab {
 namespace {
 
-constexpr QuantityRow rows[] = {
+constexpr QuantityRow quantity_rows[] = {
     {"attn", "max_logit", "largest S_ij over sequences, queries i and visible keys j; signed"},
     {"attn", "min_logit", "least S_ij over the same; signed"},
     {"attn", "logit_norm", "Frobenius norm of S over visible keys, root mean square over sequences and heads"},
@@ -47,9 +47,9 @@ constexpr QuantityRow rows[] = {
 
 }  // namespace
 
-std::span<const QuantityRow> quantities() { return rows; }
+std::span<const QuantityRow> quantities() { return quantity_rows; }
 
-const QuantityRow& row_of(Quantity quantity) { return rows[static_cast<size_t>(quantity)]; }
+const QuantityRow& row_of(Quantity quantity) { return quantity_rows[static_cast<size_t>(quantity)]; }
 
 std::string definitions() {
   std::string out =
@@ -58,7 +58,7 @@ std::string definitions() {
       "added; A = softmax(S) before dropout. A row is one query of one head; n_i is how many keys query i sees, and "
       "rows\n"
       "that see one key only count for S but not for rows. A layer's value is over all its heads.\n";
-  for (const QuantityRow& row : rows) {
+  for (const QuantityRow& row : quantity_rows) {
     const std::string name = str(row.group, "/", row.key);
     out += str("  ", name, std::string(name.size() < 22 ? 22 - name.size() : 1, ' '), row.definition, "\n");
   }

@@ -15,7 +15,7 @@ constexpr double large_logit = 100.0, vanished = 1e-7;
 
 enum Rule : size_t { collapse, saturation, uniformity, growth, vanishing, exploding, loss_spike };
 
-constexpr WatchdogRow rows[] = {
+constexpr WatchdogRow watchdog_rows[] = {
     {"entropy collapse", "relative_entropy of a head below 0.05",
      "nearly all of the head's queries look at one key, and the gradient through its softmax is close to 0",
      "norm.scheme=qknorm or lp bounds the logits; a smaller norm.gain_init or optim.lr slows their growth"},
@@ -39,7 +39,7 @@ constexpr WatchdogRow rows[] = {
 };
 
 std::string said(Rule rule, int64_t step, const std::string& what) {
-  const WatchdogRow& row = rows[rule];
+  const WatchdogRow& row = watchdog_rows[rule];
   return str(row.name, " at step ", step, ": ", what, ". It means: ", row.meaning, ". Answers: ", row.answer, ".");
 }
 
@@ -52,13 +52,13 @@ bool leaps(std::deque<double>& last, double value, double factor) {
   return leap;
 }
 
-struct Rows {
+struct RowCheck {
   Quantity quantity;
   bool of_heads;  // or of layers
   Rule rule;
   bool (*bad)(double value);
 };
-constexpr Rows checks[] = {
+constexpr RowCheck checks[] = {
     {Quantity::relative_entropy, true, collapse, [](double x) { return x < collapsed; }},
     {Quantity::relative_entropy, true, uniformity, [](double x) { return x > uniform; }},
     {Quantity::saturated, true, saturation, [](double x) { return x > saturated; }},
@@ -74,7 +74,7 @@ std::string place_of(const Reading& reading) {
 
 }  // namespace
 
-std::span<const WatchdogRow> watchdogs() { return rows; }
+std::span<const WatchdogRow> watchdogs() { return watchdog_rows; }
 
 std::vector<std::string> Watchdog::after_step(int64_t step, double loss, double grad_norm) {
   std::vector<std::string> lines;
@@ -86,7 +86,7 @@ std::vector<std::string> Watchdog::after_step(int64_t step, double loss, double 
 
 std::vector<std::string> Watchdog::after_probe(int64_t step, const std::vector<Reading>& readings) {
   std::vector<std::string> lines;
-  for (const Rows& check : checks) {
+  for (const RowCheck& check : checks) {
     if (check.rule == uniformity && step < settled_) continue;
     std::vector<const Reading*> fresh;
     for (const Reading& reading : readings) {

@@ -57,6 +57,14 @@ std::vector<AttentionPoint> read_attention(const std::vector<Json>& rows) {
   return points;
 }
 
+void read_bleus(const std::vector<Json>& rows, TrialResult& result) {
+  for (const Json& row : rows) {
+    const double dev = number_in(row, "val_bleu", std::nan("")), test = number_in(row, "test_bleu", std::nan(""));
+    if (std::isfinite(dev)) result.bleus.push_back({row["step"], dev});
+    if (std::isfinite(test)) result.test_bleu = test;
+  }
+}
+
 // The mean of the gains in use that a tensor stores.
 double mean_gain(const TensorView& tensor, const Config& config) {
   if (tensor.dtype != Dtype::f32 || tensor.bytes == 0)
@@ -122,6 +130,7 @@ TrialResult load_trial(const Plan& plan, const Trial& trial) {
     const std::vector<Json> rows = fs::exists(metrics) ? MetricsLog::read(metrics) : std::vector<Json>{};
     result.curve = read_curve(rows);
     result.attention = read_attention(rows);
+    read_bleus(rows, result);
     if (is_finished(result) && result.curve.empty())
       throw DataError(metrics.string(), "has no evaluation of a finished trial.");
   } catch (const Error& error) {

@@ -17,6 +17,11 @@ struct EvalPoint {
   double cpu_seconds = 0;   // the same as processor time
 };
 
+struct BleuPoint {
+  int64_t step = 0;
+  double bleu = 0;  // of the development text
+};
+
 struct LayerGain {
   int layer = -1;  // -1: one gain for all layers
   double value = 0;
@@ -37,6 +42,8 @@ struct TrialResult {
   TrialRecord record = {};
   std::vector<EvalPoint> curve = {};           // rising steps, finite losses; never empty when finished
   std::vector<AttentionPoint> attention = {};  // rising steps; empty without probe.every
+  std::vector<BleuPoint> bleus = {};           // of a translator, rising steps
+  std::optional<double> test_bleu = {};        // of its best checkpoint
   std::vector<LayerGain> gains = {};           // learned, at the latest checkpoint; a mean where heads have their own
 };
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "study/bleu_report.h"
 #include "study/gain_charts.h"
 #include "study/result_charts.h"
 #include "study/stability_charts.h"
@@ -20,7 +21,7 @@ namespace {
 struct Charts {
   Figure loss, differences, time, folds;
   std::vector<Figure> gains, groups, stability;
-  std::optional<Figure> map;
+  std::optional<Figure> map, bleu;
 };
 Charts draw_charts(const ChartInput& input, const std::vector<Group>& groups) {
   return {.loss = loss_chart(input),
@@ -30,7 +31,8 @@ Charts draw_charts(const ChartInput& input, const std::vector<Group>& groups) {
           .gains = gain_charts(input),
           .groups = group_charts(input, groups),
           .stability = stability_charts(input),
-          .map = loss_map(input)};
+          .map = loss_map(input),
+          .bleu = bleu_chart(input)};
 }
 
 std::string friedman_text(const ChartInput& input) {
@@ -70,8 +72,9 @@ Part group_part(const ChartInput& input, const std::vector<Group>& groups, const
 std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& groups, const Charts& charts) {
   std::vector<Part> parts = {{"Which ends lowest?", "", {&charts.loss}, {loss_table(input)}},
                              {"Is it chance?", tests_text, {&charts.differences}, {test_table(input)}}};
-  if (charts.map) parts[0].figures.push_back(&*charts.map);
   parts[1].after = friedman_text(input);
+  if (charts.map) parts[0].figures.push_back(&*charts.map);
+  if (charts.bleu) parts.insert(parts.begin(), {"Which translates best?", bleu_text, {&*charts.bleu}, bleu_tables(input)});
   if (!groups.empty()) parts.push_back(group_part(input, groups, charts));
   parts.push_back({"How fast does it learn?",
                    "Steps and processor time until the curve, linear between evaluations, first reaches the target. A "

@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* status_names[] = {"missing", "started", "finished", "diverged", "crashed", "damaged"};
-const std::set<std::string> harmless_keys = {"train.threads", "train.save_every", "train.keep_last", "train.keep_best"};
+const std::set<std::string> harmless_keys = {"train.threads", "train.save_every", "train.keep_last", "train.keep_best",
+                                               "translation.length_p975"};
 
 fs::path record_file(const Trial& trial) { return trial.folder / "trial.json"; }
 
@@ -74,7 +75,7 @@ void drop_moments(const fs::path& folder) {
   for (const Checkpoint& each : RunDir::open(folder).checkpoints()) fs::remove(each.path / "optimizer.safetensors");
 }
 
-TrialRecord record_of(const Trainer& trainer, Outcome outcome) {
+TrialRecord record_of(const TrainingRun& trainer, Outcome outcome) {
   const TrainState& state = trainer.state();
   const bool diverged = outcome == Outcome::diverged;
   TrialRecord record{.status = diverged ? TrialStatus::diverged : TrialStatus::finished, .step = state.step};
@@ -84,8 +85,7 @@ TrialRecord record_of(const Trainer& trainer, Outcome outcome) {
   record.train_seconds = state.train_seconds;
   record.train_cpu_seconds = state.train_cpu_seconds;
   record.data_sha256 = state.data_sha256;
-  if (diverged)
-    record.message = str("the loss is not finite after step ", state.step, "; first bad: ", trainer.culprit());
+  if (diverged) record.message = divergence(trainer);
   return record;
 }
 
@@ -147,11 +147,11 @@ Outcome run_trial(const Trial& trial, const std::vector<std::string>& command,
   try {
     if (read_trial(trial).status == TrialStatus::crashed) fs::remove(record_file(trial));
     const bool going_on = fs::exists(trial.folder / "config.toml");
-    Trainer trainer =
+    const auto trainer =
         open_session({.config = trial.config, .folder = trial.folder, .going_on = going_on, .command = command});
-    const Outcome outcome = trainer.run(show);
+    const Outcome outcome = trainer->run(show);
     if (outcome == Outcome::interrupted) return outcome;
-    write_record(trial, record_of(trainer, outcome));
+    write_record(trial, record_of(*trainer, outcome));
     if (outcome != Outcome::diverged) drop_moments(trial.folder);
     return outcome;
   } catch (const std::exception& error) {

@@ -17,6 +17,10 @@ double clip_factor(double norm, double clip) { return clip > 0.0 && norm > clip 
 
 }  // namespace
 
+AdamWSettings adamw_settings(const OptimConfig& optim) {
+  return {.beta1 = optim.beta1, .beta2 = optim.beta2, .eps = optim.eps, .weight_decay = optim.weight_decay};
+}
+
 AdamW::AdamW(NamedTensors parameters, AdamWSettings settings, std::vector<WeightConstraint> constraints)
     : settings_(settings), constraints_(std::move(constraints)) {
   constraints_.resize(parameters.size());

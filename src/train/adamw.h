@@ -7,6 +7,7 @@
 
 #include "kernels/adamw.h"
 #include "nn/weight_constraint.h"
+#include "train/config.h"
 
 namespace normlab {
 
@@ -14,6 +15,7 @@ struct AdamWSettings {
   double beta1 = 0.9, beta2 = 0.99, eps = 1e-8, weight_decay = 0.0;
   bool fused = false;  // our kernel, or PyTorch's
 };
+AdamWSettings adamw_settings(const OptimConfig& optim);
 
 // The gradients of all parameters, in their order.
 using Gradients = std::vector<torch::Tensor>;

@@ -14,14 +14,14 @@ std::vector<std::string> enum_names<TokenUnit>() {
 }
 template <>
 std::vector<std::string> enum_names<ScheduleKind>() {
-  return {"cosine", "linear", "constant"};
+  return {"cosine", "linear", "constant", "inverse_sqrt", "plateau"};
 }
 
 namespace {
 
 void list_fields(DataConfig& c, FieldList& list) {
   list.section("data");
-  list.text("source", c.source, "name of a data set or path of a UTF-8 text file");
+  list.text("source", c.source, "name of a data set or path of a UTF-8 text file; folder of aligned files");
   list.choice("tokenizer", c.tokenizer, "one token a character or a byte");
   list.integer("folds", c.folds, {.min = 2, .max = 1000}, "the text is cut into so many contiguous blocks");
   list.integer("fold", c.fold, {.min = 0, .max = 999},
@@ -32,9 +32,12 @@ void list_fields(OptimConfig& c, FieldList& list) {
   list.section("optim");
   list.real("lr", c.lr, {.min = 0.0}, "peak learning rate of AdamW");
   list.real("min_lr", c.min_lr, {.min = 0.0}, "learning rate at the end of the decay");
-  list.choice("schedule", c.schedule, "how the rate falls after the warm-up");
+  list.choice("schedule", c.schedule, "how the rate falls after the warm-up; plateau: with BLEU, of translators only");
   list.integer("warmup_steps", c.warmup_steps, {.min = 0}, "steps of linear warm-up");
   list.integer("decay_steps", c.decay_steps, {.min = 0}, "step at which min_lr is reached; 0 = train.max_steps");
+  list.real("plateau_decay", c.plateau_decay, {.min = 0.0, .max = 1.0, .open_min = true},
+            "factor of the rate after a BLEU below the last few; training ends below min_lr");
+  list.integer("plateau_patience", c.plateau_patience, {.min = 1, .max = 1000}, "how many the last few are");
   list.real("beta1", c.beta1, {.min = 0.0, .max = 0.999999}, "decay of the mean of gradients");
   list.real("beta2", c.beta2, {.min = 0.0, .max = 0.999999}, "decay of the mean of squared gradients");
   list.real("eps", c.eps, {.min = 0.0, .max = 1.0}, "epsilon of AdamW");
@@ -81,6 +84,7 @@ FieldList fields(Config& config) {
   list_fields(config.optim, list);
   list_fields(config.train, list);
   list_fields(config.probe, list);
+  list_fields(config.translation, list);
   return list;
 }
 
@@ -121,6 +125,9 @@ LoadedConfig resolve_config(const std::vector<Setting>& settings) {
     throw UsageError("optim.min_lr",
                      str("got ", config.optim.min_lr, ", expected at most optim.lr = ", config.optim.lr, "."));
   if (config.optim.decay_steps == 0) config.optim.decay_steps = config.train.max_steps;
+  check(config.translation, config.norm, config.optim);
+  if (config.translation.wanted() && config.translation.encoder_layers == 0)
+    config.translation.encoder_layers = config.model.n_layers;
   return loaded;
 }
 

@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "data/pair_batch.h"
 #include "nn/model_config.h"
 
 namespace normlab {
 
 enum class TokenUnit { characters, bytes };
-enum class ScheduleKind { cosine, linear, constant };
+enum class ScheduleKind { cosine, linear, constant, inverse_sqrt, plateau };
+enum class BleuWords { rule_13a, intl, character, none };  // in the order of score_tokenizers
 
 struct DataConfig {
   std::string source = "tinyshakespeare";
@@ -24,6 +26,8 @@ struct OptimConfig {
   ScheduleKind schedule = ScheduleKind::cosine;
   int warmup_steps = 100;
   int64_t decay_steps = 0;
+  double plateau_decay = 0.8;
+  int plateau_patience = 3;
   double beta1 = 0.9;
   double beta2 = 0.99;
   double eps = 1e-8;
@@ -51,6 +55,26 @@ struct ProbeConfig {
   bool heads = true;
 };
 
+// A run with languages trains a translator; data.source then names the folder of its files.
+struct TranslationConfig {
+  std::string source, target;
+  std::string train = "train", dev = "dev", test = "test";
+  int encoder_layers = 0;
+  int length_p975 = 0;
+  int bpe_operations = 8000;
+  int64_t min_frequency = 1;
+  double bpe_dropout = 0.0;
+  int64_t batch_tokens = 4096;
+  PairBatching batching = PairBatching::fixed;
+  double word_dropout = 0.0;
+  double label_smoothing = 0.1;
+  int beam = 4;
+  double length_penalty = 0.6;
+  BleuWords bleu = BleuWords::rule_13a;
+
+  bool wanted() const { return !source.empty() || !target.empty(); }
+};
+
 struct Config {
   NormScheme norm;
   ModelConfig model;
@@ -58,7 +82,11 @@ struct Config {
   OptimConfig optim;
   TrainConfig train;
   ProbeConfig probe;
+  TranslationConfig translation;
 };
+
+void list_fields(TranslationConfig& config, FieldList& list);
+void check(const TranslationConfig& config, const NormScheme& norm, const OptimConfig& optim);
 
 // Every field of every section; the list refers to `config`, which must outlive it.
 FieldList fields(Config& config);

@@ -1,20 +1,13 @@
 #include "train/monitor.h"
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/terminal.h"
 #include "base/text.h"
 #include "probe/first_bad.h"
+#include "train/clock.h"
 
 namespace normlab {
-namespace {
-
-double wall_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
 
 Monitor::Monitor(const Config& config) : config_(config), watchdog_(config.train.max_steps / 5) {}
 

@@ -1,11 +1,13 @@
-// A session of a run: its folder made or taken up, its text loaded, a Trainer ready to go.
+// A session of a run: its folder made or taken up, its text loaded, a trainer ready to go.
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "train/trainer.h"
+#include "data/corpus.h"
+#include "train/training_run.h"
 
 namespace normlab {
 
@@ -19,6 +21,6 @@ struct SessionRequest {
   std::vector<std::string> command;
 };
 // UsageError when the run was started with another configuration, DataError when with another vocabulary.
-Trainer open_session(const SessionRequest& request);
+std::unique_ptr<TrainingRun> open_session(const SessionRequest& request);
 
 }  // namespace normlab

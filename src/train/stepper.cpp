@@ -16,38 +16,53 @@ using torch::Tensor;
 // has left the caches before the next reads it.
 constexpr int64_t tokens_at_once = 1024;
 
-std::vector<Tensor> tensors_of(DecoderLm& model) {
+// What a part adds to the mean over all `words` of a step, times `weight`.
+Tensor share_of_loss(const DecoderLm& model, const Batch& part, const Pass& pass, double weight, double words) {
+  return model.loss(part.inputs, part.targets, pass) * (weight * static_cast<double>(part.words()) / words);
+}
+Tensor share_of_loss(const EncoderDecoder& model, const TranslationBatch& part, const Pass& pass, double weight,
+                     double words) {
+  return model.loss_sum(part, pass) * (weight / words);
+}
+
+template <class Model>
+std::vector<Tensor> tensors_of(Model& model) {
   std::vector<Tensor> list;
   for (auto& [name, tensor] : model.parameters()) list.push_back(tensor);
   return list;
 }
 
-std::vector<DecoderLm> replicate(DecoderLm model) {
-  std::vector<DecoderLm> replicas = {std::move(model)};
+template <class Model>
+std::vector<Model> replicate(Model model) {
+  std::vector<Model> replicas = {std::move(model)};
   const bool split = replicas.front().config().kernels == Kernels::fused;
   for (int i = 1; split && i < at::get_num_threads(); ++i) replicas.push_back(replicas.front().alias());
   return replicas;
 }
 
-AdamWSettings matching(const DecoderLm& model, AdamWSettings settings) {
+template <class Model>
+AdamWSettings matching(const Model& model, AdamWSettings settings) {
   settings.fused = model.config().kernels == Kernels::fused;
   return settings;
 }
 
 }  // namespace
 
-Stepper::Stepper(DecoderLm model, AdamWSettings settings)
+template <class Model, class ModelBatch>
+BasicStepper<Model, ModelBatch>::BasicStepper(Model model, AdamWSettings settings)
     : replicas_(replicate(std::move(model))),
       optimizer_(replicas_.front().parameters(), matching(replicas_.front(), settings),
                  replicas_.front().constraints()) {
-  for (DecoderLm& replica : replicas_) parameters_.push_back(tensors_of(replica));
+  for (Model& replica : replicas_) parameters_.push_back(tensors_of(replica));
 }
 
-double Stepper::backward(const Batch& batch, const Pass& pass, double weight) {
-  const int64_t rows = batch.inputs.size(0), t = batch.inputs.size(1);
+template <class Model, class ModelBatch>
+double BasicStepper<Model, ModelBatch>::backward(const ModelBatch& batch, const Pass& pass, double weight) {
+  const int64_t rows = batch.rows();
+  const auto words = static_cast<double>(batch.words());
   const auto parts = std::min<int64_t>(rows, static_cast<int64_t>(replicas_.size()));
   const bool fused = model().config().kernels == Kernels::fused;
-  const int64_t at_once = fused ? std::max<int64_t>(1, tokens_at_once / t) : rows;
+  const int64_t at_once = fused ? std::max<int64_t>(1, tokens_at_once / batch.row_tokens()) : rows;
   model().pack_weights();
   std::vector<double> losses(static_cast<size_t>(parts));
   const auto run_part = [&](int64_t part) {
@@ -57,9 +72,8 @@ double Stepper::backward(const Batch& batch, const Pass& pass, double weight) {
       const int64_t end = std::min(begin + at_once, part_end);
       Pass own = pass;
       own.first_sequence += begin;
-      const Tensor loss = replicas_[static_cast<size_t>(part)].loss(batch.inputs.slice(0, begin, end),
-                                                                    batch.targets.slice(0, begin, end), own) *
-                          (weight * static_cast<double>(end - begin) / static_cast<double>(rows));
+      const Tensor loss =
+          share_of_loss(replicas_[static_cast<size_t>(part)], batch.slice(begin, end), own, weight, words);
       loss.backward();
       losses[static_cast<size_t>(part)] += loss.item<double>();
     }
@@ -76,7 +90,8 @@ double Stepper::backward(const Batch& batch, const Pass& pass, double weight) {
 }
 
 // Of each replica that had a part of the batch, in their order: the sum must not depend on which thread was first.
-std::vector<Gradients> Stepper::gradients() const {
+template <class Model, class ModelBatch>
+std::vector<Gradients> BasicStepper<Model, ModelBatch>::gradients() const {
   std::vector<Gradients> parts;
   for (const auto& parameters : parameters_) {
     if (!parameters.front().grad().defined()) break;  // a batch smaller than the number of threads
@@ -86,11 +101,12 @@ std::vector<Gradients> Stepper::gradients() const {
   return parts;
 }
 
-double Stepper::differentiate(const std::vector<Batch>& batches, Pass pass) {
+template <class Model, class ModelBatch>
+double BasicStepper<Model, ModelBatch>::differentiate(const std::vector<ModelBatch>& batches, Pass pass) {
   for (auto& list : parameters_)
     for (Tensor& parameter : list) parameter.mutable_grad().reset();
   double loss = 0.0;
-  for (const Batch& batch : batches) {
+  for (const ModelBatch& batch : batches) {
     loss += backward(batch, pass, 1.0 / static_cast<double>(batches.size()));
     ++pass.step;
   }
@@ -98,12 +114,17 @@ double Stepper::differentiate(const std::vector<Batch>& batches, Pass pass) {
   return loss;
 }
 
-StepResult Stepper::step(const std::vector<Batch>& batches, Pass pass, double lr, double clip) {
+template <class Model, class ModelBatch>
+StepResult BasicStepper<Model, ModelBatch>::step(const std::vector<ModelBatch>& batches, Pass pass, double lr,
+                                                 double clip) {
   StepResult result{.loss = differentiate(batches, pass)};
   if (std::isfinite(result.loss)) result.grad_norm = optimizer_.step(gradients(), lr, clip);
   result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
   if (result.finite) model().after_step();
   return result;
 }
+
+template class BasicStepper<DecoderLm, Batch>;
+template class BasicStepper<EncoderDecoder, TranslationBatch>;
 
 }  // namespace normlab

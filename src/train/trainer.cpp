@@ -1,8 +1,6 @@
 #include "train/trainer.h"
 
-#include <chrono>
 #include <cmath>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
@@ -10,32 +8,12 @@
 #include "base/signals.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "train/clock.h"
 #include "train/evaluate.h"
 #include "train/schedule.h"
 
 namespace normlab {
-namespace {
-
 using torch::Tensor;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-double wall_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-// Of all threads of this process: unlike the time on the wall, it does not grow with what else the machine does.
-double cpu_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-AdamWSettings adamw_settings(const OptimConfig& optim) {
-  return {.beta1 = optim.beta1, .beta2 = optim.beta2, .eps = optim.eps, .weight_decay = optim.weight_decay};
-}
-
-}  // namespace
 
 Trainer::Trainer(const Config& config, Corpus corpus, RunDir run)
     : config_(config),

@@ -11,21 +11,21 @@
 #include "train/monitor.h"
 #include "train/progress.h"
 #include "train/stepper.h"
+#include "train/training_run.h"
 
 namespace normlab {
 
-class Trainer {
+class Trainer : public TrainingRun {
  public:
   // Starts anew in an empty run, or goes on from its latest checkpoint.
   Trainer(const Config& config, Corpus corpus, RunDir run);
 
   // Until the last step, an early stop, a signal or divergence; `show` is called after each step.
-  Outcome run(const std::function<void(const Progress&)>& show);
+  Outcome run(const std::function<void(const Progress&)>& show) override;
 
-  const TrainState& state() const { return state_; }
-  int64_t parameter_count() const;
-  // Of a run that has diverged: the first tensor that was not finite, and its layer.
-  const std::string& culprit() const { return culprit_; }
+  const TrainState& state() const override { return state_; }
+  int64_t parameter_count() const override;
+  std::string culprit() const override { return culprit_; }
 
  private:
   uint64_t seed() const { return static_cast<uint64_t>(config_.train.seed); }

@@ -5,6 +5,7 @@ import json
 import pytest
 import tomllib
 from conftest import metrics, run, train, weights
+from test_translate import KEYS as TRANSLATION_KEYS
 
 # On top of TINY: four steps, evaluated at the end only, at a rate that makes gains and p move losses beyond rounding.
 SHORT = ["train.max_steps=4", "train.eval_every=0", "optim.warmup_steps=0", "optim.lr=0.05"]
@@ -95,6 +96,7 @@ ROWS = {
     "model.bias": Row("true", ["parameters", "later losses"]),
     "model.tied_head": Row("false", ["first loss", "parameters"]),
     "model.dropout": model(0.5),
+    "model.mlp_dropout": model(0.5),
     "model.init": model("gpt2"),
     "model.kernels": Row("composite", ["kernels", "final weights"]),
     "data.source": Row(OTHER_TEXT, ["first loss", "validation losses"]),
@@ -170,7 +172,7 @@ def observed(text, tmp_path_factory):
 
 def test_every_key_has_a_row():
     config = tomllib.loads(run("config", "print", check=0).stdout)
-    assert {f"{section}.{key}" for section, keys in config.items() for key in keys} == set(ROWS)
+    assert {f"{section}.{key}" for section, keys in config.items() for key in keys} == set(ROWS) | TRANSLATION_KEYS
 
 
 @pytest.mark.parametrize("key", ROWS)
@@ -195,8 +197,8 @@ CHOICES = {
     "norm.gain": ["none", "model", "layer", "head", "channel"],
     "norm.p": ["0.5", "1", "2", "3", "inf"],
     "model.activation": ["gelu", "relu", "swiglu"],
-    "model.positions": ["learned", "sinusoidal", "rope"],
-    "optim.schedule": ["cosine", "linear", "constant"],
+    "model.positions": ["learned", "sinusoidal", "rope", "sine"],
+    "optim.schedule": ["cosine", "linear", "constant", "inverse_sqrt"],
 }
 
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace normlab {
 namespace {
 
@@ -23,6 +25,28 @@ TEST(LearningRate, LinearAndConstant) {
   EXPECT_DOUBLE_EQ(learning_rate(optim, 10), 0.0);
   optim.schedule = ScheduleKind::constant;
   EXPECT_DOUBLE_EQ(learning_rate(optim, 1000), 1.0);
+}
+
+TEST(LearningRate, InverseSquareRoot) {
+  const OptimConfig optim{.lr = 1.0, .min_lr = 0.1, .schedule = ScheduleKind::inverse_sqrt, .warmup_steps = 99};
+  EXPECT_DOUBLE_EQ(learning_rate(optim, 49), 0.5);
+  EXPECT_DOUBLE_EQ(learning_rate(optim, 99), 1.0);
+  EXPECT_DOUBLE_EQ(learning_rate(optim, 399), 0.5);
+  EXPECT_DOUBLE_EQ(learning_rate(optim, 1000000), 0.1);
+}
+
+TEST(LearningRate, TheAuthorsWarmUpOfQknorm) {
+  const OptimConfig optim{.lr = 1.0 / std::sqrt(512.0 * 8000), .schedule = ScheduleKind::plateau, .warmup_steps = 7999};
+  EXPECT_NEAR(learning_rate(optim, 99), 100 * std::pow(8000, -1.5) / std::sqrt(512.0), 1e-12);  // their step 100
+  EXPECT_NEAR(learning_rate(optim, 20000), 4.94e-4, 1e-6);
+}
+
+TEST(Plateau, IsAScoreBelowEachOfTheLastFew) {
+  EXPECT_FALSE(on_plateau({3, 2, 1}, 3));  // too few
+  EXPECT_TRUE(on_plateau({5, 6, 7, 4.9}, 3));
+  EXPECT_FALSE(on_plateau({5, 6, 7, 5}, 3));
+  EXPECT_TRUE(on_plateau({1, 5, 6, 7, 4.9}, 3));  // what came before does not count
+  EXPECT_TRUE(on_plateau({2, 1}, 1));
 }
 
 TEST(LearningRate, WarmUpLongerThanTheDecayIsNoDivisionByZero) {

@@ -1,0 +1,71 @@
+#include "data/translation_data.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "sandbox.h"
+
+namespace normlab {
+namespace {
+
+class TranslationDataTest : public ::testing::Test {
+ protected:
+  const std::filesystem::path& path() const { return folder_.path(); }
+  void write(const std::string& name, int lines) {
+    std::string text;
+    for (int i = 0; i < lines; ++i) text += str("word", i % 7, " and word", i % 3, "\n");
+    write_file_atomically(path() / name, text);
+  }
+  TranslationFiles files() {
+    return {.folder = path().string(), .source = "a", .target = "b", .train = "train", .dev = "dev", .test = "",
+            .vocabulary = {.operations = 10}};
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(TranslationDataTest, ReadsTheFilesOfAFolder) {
+  for (const char* name : {"train.a", "train.b"}) write(name, 40);
+  for (const char* name : {"dev.a", "dev.b"}) write(name, 5);
+  const TranslationData data = load_translation_data(files());
+  EXPECT_EQ(data.train.size(), 40U);
+  EXPECT_EQ(data.dev.source.size(), 5U);
+  EXPECT_EQ(data.dropped.total(), 0);
+  EXPECT_EQ(data.train.front().source.back(), PairVocabulary::end);
+  EXPECT_EQ(data.length_p975, static_cast<int>(data.train.front().source.size()));  // all are as long
+}
+
+TEST_F(TranslationDataTest, HoldsOutAFoldWithoutDevelopmentFiles) {
+  for (const char* name : {"train.a", "train.b"}) write(name, 40);
+  TranslationFiles wanted = files();
+  wanted.dev = "";
+  wanted.folds = 4, wanted.fold = 1;
+  const TranslationData data = load_translation_data(wanted);
+  EXPECT_EQ(data.train.size(), 30U);
+  EXPECT_EQ(data.dev.source.size(), 10U);
+}
+
+TEST_F(TranslationDataTest, DropsWhatIsTooLongAndSaysSo) {
+  for (const char* name : {"train.a", "train.b", "dev.a", "dev.b"}) write(name, 20);
+  write_file_atomically(path() / "train.a", read_file(path() / "train.a") + "x x x x x x x x x x x x x x x x x x x\n\n");
+  write_file_atomically(path() / "train.b", read_file(path() / "train.b") + "x\nx\n");
+  TranslationFiles wanted = files();
+  wanted.max_tokens = 18;
+  const TranslationData data = load_translation_data(wanted);
+  EXPECT_EQ(data.train.size(), 20U);
+  EXPECT_EQ(data.dropped.total(), 2);
+  EXPECT_NE(data.dropped.describe().find("too long"), std::string::npos);
+}
+
+TEST_F(TranslationDataTest, RefusesWhatIsMissing) {
+  EXPECT_THROW(load_translation_data(files()), DataError);
+  TranslationFiles nowhere = files();
+  nowhere.folder = "no-such-folder-anywhere";
+  EXPECT_THROW(load_translation_data(nowhere), DataError);
+}
+
+}  // namespace
+}  // namespace normlab

@@ -1,0 +1,241 @@
+"""Translators: training, going on, translating, and input that nobody expects."""
+import json
+import random
+import subprocess
+
+import pytest
+from conftest import BINARY, metrics, run, weights
+
+USAGE, DATA = 2, 3
+WORDS = {"o": "the", "can": "dog", "gato": "cat", "ve": "sees", "come": "eats", "mar": "sea", "casa": "house", "e": "and"}
+TINY = ["translation.source=gl", "translation.target=en", "translation.bpe_operations=30", "translation.batch_tokens=400",
+        "translation.bleu=none", "model.n_layers=1", "model.n_heads=2", "model.d_model=32", "model.d_ff=64",
+        "model.seq_len=64", "model.positions=sinusoidal", "model.activation=relu", "model.bias=true", "model.init=small",
+        "optim.lr=0.01", "optim.warmup_steps=10", "optim.weight_decay=0", "train.max_steps=40", "train.eval_every=20",
+        "train.log_every=1", "norm.scheme=qknorm", "norm.embedding=fixnorm"]
+
+
+PLATEAU = ["optim.schedule=plateau", "optim.plateau_patience=1", "optim.warmup_steps=0", "optim.lr=0.05", "optim.min_lr=0",
+           "train.max_steps=12", "train.eval_every=1", "translation.bleu=char", "translation.test="]
+
+
+def write_pairs(folder, name, count, seed):
+    draw = random.Random(seed)
+    sources = [draw.choices(list(WORDS), k=draw.randint(1, 6)) for _ in range(count)]
+    (folder / f"{name}.gl").write_text("".join(" ".join(s) + "\n" for s in sources))
+    (folder / f"{name}.en").write_text("".join(" ".join(WORDS[w] for w in s) + "\n" for s in sources))
+
+
+@pytest.fixture(scope="session")
+def pairs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pairs")
+    for seed, (name, count) in enumerate([("train", 400), ("dev", 30), ("test", 20)]):
+        write_pairs(folder, name, count, seed)
+    return folder
+
+
+def train_pairs(pairs, out, *settings, check=0, extra=()):
+    done = run("train", "--data", pairs, "--out", out, "--json", "--threads", 1, *extra, "--set", *TINY, *settings,
+               check=check)
+    return json.loads(done.stdout) if check == 0 else done
+
+
+@pytest.fixture(scope="session")
+def translator(pairs, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "run"
+    summary = train_pairs(pairs, folder, "train.max_steps=160", "train.eval_every=80")
+    return folder, summary
+
+
+def translate(folder, text, *options):
+    data = text if isinstance(text, bytes) else text.encode()
+    return subprocess.run([str(BINARY), "translate", "--run", str(folder), "--threads", "1", *map(str, options)],
+                          input=data, capture_output=True, timeout=300)
+
+
+def test_it_learns_a_language(translator, pairs):
+    folder, summary = translator
+    assert summary["outcome"] == "finished"
+    assert summary["best_bleu"] > 60 and summary["test_bleu"] > 60  # word for word: easy
+    rows = metrics(folder)
+    assert [r["step"] for r in rows if "val_bleu" in r] == [80, 160]
+    assert rows[-1]["test_bleu"] == summary["test_bleu"]
+    kept = (folder / "translations" / "test.en").read_text()
+    done = translate(folder, (pairs / "test.gl").read_text())
+    assert done.stdout.decode() == kept
+    scored = run("score", "--reference", pairs / "test.en", folder / "translations" / "test.en", "--json", check=0,
+                 )
+    assert json.loads(scored.stdout)
+
+
+def test_going_on_gives_the_same_bits(pairs, tmp_path):
+    settings = ["translation.word_dropout=0.1", "translation.bpe_dropout=0.1", "translation.batching=bucketed",
+                "model.dropout=0.1", "optim.schedule=plateau", "optim.plateau_patience=1"]
+    train_pairs(pairs, tmp_path / "whole", *settings)
+    train_pairs(pairs, tmp_path / "parts", *settings, "train.max_steps=20", "optim.decay_steps=40")
+    train_pairs(pairs, tmp_path / "parts", *settings, "optim.decay_steps=40", extra=["--resume"])
+    whole, parts = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+    assert all((whole[name] == parts[name]).all() for name in whole)
+    losses = [[r["loss"] for r in metrics(tmp_path / name) if "loss" in r] for name in ("whole", "parts")]
+    assert losses[0] == losses[1]
+
+
+# What a setting must change, and what it needs beside it.
+SETTINGS = [
+    ("translation.bpe_operations=10", "shapes"), ("translation.min_frequency=40", "shapes"),
+    ("translation.encoder_layers=2", "shapes"), ("translation.word_dropout=0.5", "loss"),
+    ("translation.label_smoothing=0.4", "loss"), ("translation.batch_tokens=200", "loss"),
+    ("translation.bpe_dropout=0.5", "loss"), ("translation.batching=bucketed", "loss"),
+    ("translation.length_p975=50", "loss"), ("translation.dev=test", "bleu"), ("translation.test=", "test"),
+    ("translation.dev=", "bleu"), ("translation.train=dev", "loss"), ("translation.bleu=char", "bleu"),
+    ("translation.beam=1", "translations"), ("translation.length_penalty=3", "translations"),
+    ("optim.plateau_decay=0.1", "rates", *PLATEAU), ("optim.plateau_patience=5", "rates", *PLATEAU),
+    ("optim.schedule=inverse_sqrt", "loss"), ("model.positions=sine", "loss"), ("model.mlp_dropout=0.5", "loss"),
+    ("norm.scheme=lp", "loss"), ("norm.sublayer=scale", "shapes"), ("norm.embedding=none", "loss"),
+    ("model.init=nanogpt", "loss"),
+]
+KEYS = {row[0].split("=")[0] for row in SETTINGS if row[0].startswith(("translation", "optim.plateau"))} | {
+    "translation.source", "translation.target"}  # TINY itself: without them there is no translator
+
+
+@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row[0])
+def test_settings_change_what_they_say(observe, row):
+    setting, observed, *given = row
+    assert observe(*given, setting)[observed] != observe(*given)[observed]
+
+
+def look(folder, summary):
+    rows = metrics(folder)
+    return {"loss": [r["loss"] for r in rows if "loss" in r], "shapes": {n: t.shape for n, t in weights(folder).items()},
+            "rates": [r["lr"] for r in rows if "lr" in r], "bleu": [r["val_bleu"] for r in rows if "val_bleu" in r],
+            "test": "test_bleu" in summary, "translations": (folder / "translations" / "dev.en").read_text()}
+
+
+@pytest.fixture(scope="module")
+def observe(pairs, tmp_path_factory):
+    """What a short training with these settings does; the same settings run once."""
+    known = {}
+
+    def get(*settings):
+        if settings not in known:
+            folder = tmp_path_factory.mktemp("short") / "run"
+            known[settings] = look(folder, train_pairs(pairs, folder, "train.max_steps=6", "train.eval_every=0", *settings))
+        return known[settings]
+    return get
+
+
+BAD_INPUT = {
+    "invalid UTF-8": b"o can \xff\xfe ve\n",
+    "long line": b"o" * 100_000 + b"\n",
+    "long line of words": b"o can " * 20_000 + b"\n",
+    "control characters": b"o\tcan\x00\x07\x1b[31m ve\r\n",
+    "other line breaks": "o can\u2028ve\x0bo\x85gato\n".encode(),
+    "no final newline": b"o can ve\no gato",
+    "unknown script": "ᚠᛇᚻ 𝔘𝔫𝔦 漢字 😀\n".encode(),
+    "empty lines": b"\n\no can\n\n",
+    "only spaces": b"   \n",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_a_line_for_a_line(translator, name):
+    text = BAD_INPUT[name]
+    done = translate(translator[0], text)
+    assert done.returncode == 0, done.stderr
+    lines = text.count(b"\n") + (not text.endswith(b"\n") and text != b"")
+    assert done.stdout.count(b"\n") == lines
+    done.stdout.decode()  # UTF-8
+    if name == "empty lines":
+        assert [bool(line) for line in done.stdout.split(b"\n")] == [False, False, True, False, False]
+    if name.startswith("long line"):
+        assert b"line 1 is too long" in done.stderr
+
+
+def test_a_closed_pipe_ends_it(translator):
+    process = subprocess.Popen([str(BINARY), "translate", "--run", str(translator[0])], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    process.stdin.write(b"o can ve\n" * 50)
+    process.stdin.close()
+    assert process.wait(timeout=60) in (0, 1)
+    assert b"internal" not in process.stderr.read()
+
+
+def test_it_answers_line_by_line(translator):
+    process = subprocess.Popen([str(BINARY), "translate", "--run", str(translator[0])], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    for _ in range(2):
+        process.stdin.write(b"o can ve\n")
+        process.stdin.flush()
+        assert process.stdout.readline().endswith(b"\n")  # before the input ends
+    process.stdin.close()
+    assert process.wait(timeout=60) == 0
+
+
+def test_the_batch_changes_nothing(translator, pairs):
+    text = (pairs / "test.gl").read_text()
+    outputs = {translate(translator[0], text, "--n-best", 3, "--batch", size).stdout for size in (1, 7, 64)}
+    assert len(outputs) == 1
+    rows = [line.split("\t") for line in outputs.pop().decode().splitlines()]
+    assert [int(row[0]) for row in rows] == [n for n in range(1, 21) for _ in range(3)]
+    scores = [float(row[1]) for row in rows]
+    assert all(scores[i] >= scores[i + 1] for i in range(len(scores) - 1) if (i + 1) % 3)
+
+
+def test_beam_greedy_and_draws(translator):
+    text = "o can ve o gato\ne o mar\n" * 4
+    drawn = [translate(translator[0], text, "--temperature", 2, "--seed", seed).stdout for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2] and drawn[0].count(b"\n") == 8
+    assert translate(translator[0], text, "--beam", 1).returncode == 0
+    assert translate(translator[0], text, "--n-best", 9).returncode == USAGE
+
+
+@pytest.mark.parametrize("change, expected, code", [
+    (lambda f: (f / "train.en").write_text("a\nb\n"), "part at line 3", DATA),
+    (lambda f: (f / "dev.gl").unlink(), "no such file", DATA),
+    (lambda f: (f / "train.gl").write_bytes(b"\xff\n" * 400), "UTF-8", DATA),
+    (lambda f: (f / "train.gl").write_text("\n" * 400), "empty source", DATA),
+])
+def test_wrong_files(pairs, tmp_path, change, expected, code):
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    for file in pairs.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    change(folder)
+    done = train_pairs(folder, tmp_path / "run", check=code)
+    assert expected in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("settings, expected", [
+    (["translation.target="], "both languages"), (["translation.target=gl"], "both languages"),
+    (["translation.source=", "translation.target=", "optim.schedule=plateau"], "BLEU"),
+])
+def test_wrong_settings(pairs, tmp_path, settings, expected):
+    assert expected in train_pairs(pairs, tmp_path / "run", *settings, check=USAGE).stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_wrong_model(translator, text, tmp_path):
+    assert "normlab translate" in run("generate", translator[0], check=USAGE).stderr
+    from conftest import train
+    train(text, tmp_path / "lm")
+    assert "normlab generate" in run("translate", "--run", tmp_path / "lm", check=USAGE, input="").stderr
+
+
+def test_a_damaged_vocabulary_is_refused(translator, tmp_path):
+    import shutil
+    shutil.copytree(translator[0], tmp_path / "run", symlinks=True)
+    for file in (tmp_path / "run" / "checkpoints").glob("step-*/tokenizer.json"):
+        file.write_text(file.read_text().replace('"bpe pair"', '"char"'))
+    assert "not the model of a translator" in run("translate", "--run", tmp_path / "run", check=DATA, input="").stderr
+
+
+def test_compare_reports_bleu(pairs, tmp_path):
+    settings = [s for s in TINY if not s.startswith("norm.scheme")]
+    run("compare", "--data", pairs, "--out", tmp_path / "study", "--threads", 1, "--set", *settings,
+        "train.max_steps=8", "train.eval_every=4", "norm.scheme=[none, qknorm]", "train.seed=[1, 2]", check=0)
+    page = (tmp_path / "study" / "report.md").read_text()
+    assert "Which translates best?" in page and "paired bootstrap" in page
+    assert (tmp_path / "study" / "charts" / "bleu.svg").exists()
