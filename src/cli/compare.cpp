@@ -9,6 +9,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "cli/verbs.h"
+#include "data/folds.h"
 #include "kernels/isa.h"
 #include "record/manifest.h"
 #include "study/probe.h"
@@ -17,6 +18,7 @@
 #include "study/study_folder.h"
 #include "train/flops.h"
 #include "train/session.h"
+#include "train/translation_batches.h"
 
 namespace normlab {
 namespace {
@@ -38,24 +40,40 @@ StudySpec wanted_study(const CompareOptions& options) {
   if (going_on) settings = read_toml((fs::path(options.out) / "study.toml").string());
   for (Setting& setting : options.config.settings()) settings.push_back(std::move(setting));
   for (Setting& setting : settings)  // `normlab trial` may be called from elsewhere
-    if (setting.key == "data.source" && !setting.is_list && fs::is_regular_file(setting.values.front()))
+    if (setting.key == "data.source" && !setting.is_list && fs::exists(setting.values.front()))
       setting.values = {fs::absolute(setting.values.front()).lexically_normal().string()};
   StudySpec spec = read_study(settings);
   spec.version = NORMLAB_VERSION;
   return spec;
 }
 
-// Floating-point operations of each trial; DataError when a window does not fit into a fold.
-std::vector<double> flops_of(const Plan& plan, const Corpus& corpus) {
-  std::vector<double> flops;
+// What all trials read.
+struct StudyText {
+  std::string sha256;
+  int vocab_size = 0;
+  std::vector<double> flops = {};  // floating-point operations of each trial
+};
+
+// DataError when a window does not fit into a fold.
+StudyText text_of_language_models(const Plan& plan) {
+  const Corpus corpus = load_text(plan.trials.front().config);
+  StudyText text{corpus.sha256, corpus.tokenizer.vocab_size()};
   for (const Trial& trial : plan.trials) {
     const auto n_tokens = static_cast<int64_t>(corpus.tokens.size());
     const int folds = trial.config.data.folds;
     require_windows(make_split(n_tokens, folds, trial.fold), trial.config.model.seq_len);
     // Folds may differ by a token; that must not put one before the other.
-    flops.push_back(flops_of_run(trial.config, corpus.tokenizer.vocab_size(), n_tokens / folds));
+    text.flops.push_back(flops_of_run(trial.config, text.vocab_size, n_tokens / folds));
   }
-  return flops;
+  return text;
+}
+
+StudyText text_of(const Plan& plan) {
+  if (!plan.trials.front().config.translation.wanted()) return text_of_language_models(plan);
+  const TranslationData data = load_pairs(plan.trials.front().config);
+  StudyText text{data.sha256, data.vocabulary.size()};
+  for (const Trial& trial : plan.trials) text.flops.push_back(flops_of_run(trial.config, text.vocab_size, 0));
+  return text;
 }
 
 int default_jobs(const Plan& plan) {
@@ -200,12 +218,12 @@ Exit conclude(const Plan& plan, const StudyProgress& progress, const CompareOpti
 Exit compare(CompareOptions options) {
   if (options.out.empty() && !options.dry_run) throw UsageError("--out", "name the folder of the study.");
   const Plan plan = make_plan(wanted_study(options), options.out);
-  const Corpus corpus = load_text(plan.trials.front().config);
-  const std::vector<double> flops = flops_of(plan, corpus);
+  const StudyText text = text_of(plan);
+  const std::vector<double>& flops = text.flops;
   if (options.jobs == 0) options.jobs = default_jobs(plan);
-  if (options.dry_run) return dry_run(plan, StudyProgress(plan, flops), flops, options, corpus.tokenizer.vocab_size());
+  if (options.dry_run) return dry_run(plan, StudyProgress(plan, flops), flops, options, text.vocab_size);
 
-  const FolderLock lock = take_study_folder(plan, corpus.sha256);
+  const FolderLock lock = take_study_folder(plan, text.sha256);
   for (const std::string& note : plan.notes) log_line(note);
   StudyProgress progress(plan, flops);
   const std::vector<const Trial*> queue = queue_of(plan, progress, flops);

@@ -10,6 +10,7 @@
 #include "data/detokenizer.h"
 #include "data/utf8.h"
 #include "infer/sample_translation.h"
+#include "train/average.h"
 #include "train/checkpoint.h"
 
 namespace normlab {
@@ -19,7 +20,7 @@ constexpr size_t longest_word = 200;  // in characters; a longer one is read as 
 
 struct TranslateOptions {
   std::string run, detokenize;
-  int beam = 0, n_best = 1, batch = 64, threads = 0;
+  int beam = 0, n_best = 1, batch = 64, threads = 0, average = 0;
   double length_penalty = -1.0;
   SampleOptions sample{.temperature = 0.0};  // above 0: drawn, not searched for
 };
@@ -40,6 +41,7 @@ std::string clean(const std::string& line) {
 class LineTranslator {
  public:
   explicit LineTranslator(const TranslateOptions& options) : options_(options), loaded_(load_translator(options.run)) {
+    if (options.average > 0) load_average(options.run, static_cast<size_t>(options.average), loaded_.model);
     const TranslationConfig& config = loaded_.config.translation;
     beam_ = {options.beam > 0 ? options.beam : config.beam,
              options.length_penalty >= 0.0 ? options.length_penalty : config.length_penalty};
@@ -114,6 +116,9 @@ void add_translate(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<TranslateOptions>();
   SampleOptions& sample = options->sample;
   verb->add_option("--run", options->run, "run or checkpoint of a translator")->required()->type_name("DIR");
+  verb->add_option("--average", options->average, "take the mean of the run's last N checkpoints (train.keep_last)")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
   verb->add_option("--beam", options->beam, "hypotheses of the search, 1 is greedy; default: the run's")
       ->check(CLI::Range(1, 1000));
   verb->add_option("--length-penalty", options->length_penalty, "exponent, 0 is none; default: the run's")

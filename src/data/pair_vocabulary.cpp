@@ -66,7 +66,8 @@ PairVocabulary PairVocabulary::learn(const ParallelText& text, const PairVocabul
     const BpeVocabulary kept =
         frequent(count_subwords(*sides[side], codes.empty() ? nullptr : &plain), settings.min_frequency);
     BpeSegmenter filtered(codes, kept);
-    for (const auto& [word, count] : count_subwords(*sides[side], codes.empty() ? nullptr : &filtered).rows()) {
+    const WordCounts final_counts = count_subwords(*sides[side], codes.empty() ? nullptr : &filtered);
+    for (const auto& [word, count] : final_counts.rows()) {
       if (!kept.contains(word)) continue;
       counts[side].add(word, count);
       joint.add(word, count);

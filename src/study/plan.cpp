@@ -143,6 +143,12 @@ void check_distinct(const Plan& plan) {
     }
 }
 
+// Then there is nothing to hold out, and folds are all the same.
+bool has_development_files(const StudySpec& spec) {
+  const Setting* dev = find(spec.settings, "translation.dev");
+  return find(spec.settings, "translation.source") && !(dev && dev->values.front().empty());
+}
+
 }  // namespace
 
 Plan make_plan(const StudySpec& spec, const fs::path& folder) {
@@ -154,6 +160,8 @@ Plan make_plan(const StudySpec& spec, const fs::path& folder) {
   const Setting* n_folds = find(spec.settings, "data.folds");
   if (const Setting* said = find(spec.settings, fold_key))
     for (const std::string& fold : said->values) plan.folds.push_back(static_cast<int>(*parse_integer(fold)));
+  else if (has_development_files(spec))
+    plan.folds = {defaults.data.fold};
   else
     for (int fold = 0; fold < (n_folds ? *parse_integer(n_folds->values.front()) : defaults.data.folds); ++fold)
       plan.folds.push_back(fold);

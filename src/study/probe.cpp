@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stats/summary.h"
+#include "train/checkpoint.h"
 #include "train/flops.h"
 #include "train/stepper.h"
 
@@ -16,14 +17,9 @@ namespace {
 
 constexpr int warm_ups = 2, n_steps = 10;
 
-std::vector<double> seconds_of_steps(const Config& config, int vocab_size) {
+template <class AnyStepper, class AnyBatch>
+std::vector<double> seconds_of_steps(AnyStepper& stepper, const std::vector<AnyBatch>& batches, const Config& config) {
   using Clock = std::chrono::steady_clock;
-  const int64_t b = config.train.batch_size, t = config.model.seq_len;
-  const auto tokens = torch::arange(b * t + 1, torch::kInt64).remainder(vocab_size);
-  const std::vector<Batch> batches(
-      static_cast<size_t>(config.train.accumulate),
-      {.inputs = tokens.slice(0, 0, b * t).view({b, t}), .targets = tokens.slice(0, 1, b * t + 1).view({b, t})});
-  Stepper stepper(DecoderLm(config.model, config.norm, vocab_size, /*seed=*/1), {});
   std::vector<double> seconds;
   for (int i = 0; i < warm_ups + n_steps; ++i) {
     const auto start = Clock::now();
@@ -31,6 +27,32 @@ std::vector<double> seconds_of_steps(const Config& config, int vocab_size) {
     if (i >= warm_ups) seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
   }
   return seconds;
+}
+
+// Sentences of a usual length, all alike.
+std::vector<double> seconds_of_translation(Config config, int vocab_size) {
+  constexpr int64_t length = 32;
+  if (config.translation.length_p975 == 0) config.translation.length_p975 = 2 * length;
+  const int64_t b = std::max<int64_t>(1, config.translation.batch_tokens / length);
+  const auto tokens = torch::arange(b * length, torch::kInt64).remainder(vocab_size).view({b, length});
+  const TranslationBatch batch{
+      .source = {tokens, torch::full({b}, length, torch::kInt64)},
+      .inputs_bt = tokens,
+      .labels_bt = tokens,
+      .outputs = make_output_vocabulary(std::vector<bool>(static_cast<size_t>(vocab_size), true))};
+  TranslationStepper stepper(make_translator(config, vocab_size, /*seed=*/1), {});
+  return seconds_of_steps(stepper, std::vector(static_cast<size_t>(config.train.accumulate), batch), config);
+}
+
+std::vector<double> seconds_of_run(const Config& config, int vocab_size) {
+  if (config.translation.wanted()) return seconds_of_translation(config, vocab_size);
+  const int64_t b = config.train.batch_size, t = config.model.seq_len;
+  const auto tokens = torch::arange(b * t + 1, torch::kInt64).remainder(vocab_size);
+  const std::vector<Batch> batches(
+      static_cast<size_t>(config.train.accumulate),
+      {.inputs = tokens.slice(0, 0, b * t).view({b, t}), .targets = tokens.slice(0, 1, b * t + 1).view({b, t})});
+  Stepper stepper(DecoderLm(config.model, config.norm, vocab_size, /*seed=*/1), {});
+  return seconds_of_steps(stepper, batches, config);
 }
 
 }  // namespace
@@ -43,7 +65,7 @@ Probe probe_speed(const Config& config, int vocab_size, int jobs) {
   for (size_t job = 0; job < seconds.size(); ++job)
     threads.emplace_back([&, job] {
       try {
-        seconds[job] = seconds_of_steps(config, vocab_size);
+        seconds[job] = seconds_of_run(config, vocab_size);
       } catch (...) {
         failures[job] = std::current_exception();
       }

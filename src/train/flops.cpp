@@ -24,6 +24,14 @@ double matrix_entries(const ModelConfig& model, int vocab_size) {
 }
 
 double flops_of_step(const Config& config, int vocab_size) {
+  if (config.translation.wanted()) {  // as many tokens on either side; attention, a small part, is left out
+    ModelConfig encoder = config.model;
+    encoder.n_layers = config.translation.encoder_layers;
+    const double d = config.model.d_model, cross = 4.0 * d * config.model.n_heads * config.model.d_head;
+    const double entries = matrix_entries(config.model, vocab_size) + matrix_entries(encoder, 0) +
+                           config.model.n_layers * cross;
+    return 6.0 * entries * static_cast<double>(config.translation.batch_tokens) * config.train.accumulate;
+  }
   const double tokens = double{1} * config.train.batch_size * config.train.accumulate * config.model.seq_len;
   return tokens * flops_of_token(config.model, vocab_size);
 }
@@ -31,6 +39,7 @@ double flops_of_step(const Config& config, int vocab_size) {
 double flops_of_run(const Config& config, int vocab_size, int64_t held_out_tokens) {
   const TrainConfig& train = config.train;
   const double steps = static_cast<double>(train.max_steps);
+  if (config.translation.wanted()) return steps * flops_of_step(config, vocab_size);
   // Before the first step, every eval_every steps, and at the end.
   double evaluations = 1.0;
   if (train.eval_every > 0)

@@ -198,7 +198,9 @@ Outcome TranslationTrainer::run(const std::function<void(const Progress&)>& show
   int64_t words = 0;
   while (true) {
     const bool last = state_.step >= max_steps;
-    const bool evaluating = (last || due(config_.train.eval_every)) && state_.last_eval < state_.step;
+    // Not before the first step: a search with random weights is slow and says nothing.
+    const bool wanted = last || (state_.step > 0 && due(config_.train.eval_every));
+    const bool evaluating = wanted && state_.last_eval < state_.step;
     const bool evaluated = evaluating && evaluate_now();
     if (evaluated && !std::isfinite(state_.val_loss)) return Outcome::diverged;
     const bool enough = (config_.train.early_stop > 0 && state_.evals_since_best >= config_.train.early_stop) ||

@@ -191,6 +191,21 @@ def test_beam_greedy_and_draws(translator):
     assert translate(translator[0], text, "--n-best", 9).returncode == USAGE
 
 
+def test_the_mean_of_checkpoints(pairs, tmp_path):
+    import numpy
+    from safetensors.numpy import load_file, save_file
+    folder = tmp_path / "run"
+    train_pairs(pairs, folder, "train.keep_last=2", "translation.test=")
+    text = (pairs / "test.gl").read_text()
+    mean = translate(folder, text, "--average", 2, "--n-best", 2).stdout
+    files = sorted(folder.glob("checkpoints/step-*/model.safetensors"))
+    first, last = map(load_file, files)
+    by_hand = {n: ((first[n].astype(numpy.float64) + last[n]) / 2).astype(numpy.float32) for n in last}
+    save_file(by_hand, files[-1], {"format": "pt"})
+    assert mean == translate(files[-1].parent, text, "--n-best", 2).stdout
+    assert b"keep_last" in translate(folder, text, "--average", 3).stderr
+
+
 @pytest.mark.parametrize("change, expected, code", [
     (lambda f: (f / "train.en").write_text("a\nb\n"), "part at line 3", DATA),
     (lambda f: (f / "dev.gl").unlink(), "no such file", DATA),
