@@ -12,9 +12,11 @@
 #include "data/folds.h"
 #include "kernels/isa.h"
 #include "record/manifest.h"
+#include "study/cost.h"
 #include "study/probe.h"
 #include "study/progress.h"
 #include "study/runner.h"
+#include "study/scaling_tables.h"
 #include "study/study_folder.h"
 #include "train/flops.h"
 #include "train/session.h"
@@ -134,6 +136,7 @@ Exit dry_run(const Plan& plan, const StudyProgress& progress, const std::vector<
   const double seconds = std::max(all_together, longest_alone);
   if (!options.json) {
     print_plan(plan, progress, flops);
+    if (!plan.spec.ladder.empty()) print_line(plain_text(size_table(plan, vocab_size)));
     print_line(str("to do: ", queue.size(), " trials, ", si(progress.flops_left()), "FLOP, about ", clock_time(seconds),
                    " with ", side_by_side, " side by side (ten steps ran at ", si(probe.flops_per_second),
                    "FLOP/s each)"));
@@ -211,7 +214,7 @@ Exit conclude(const Plan& plan, const StudyProgress& progress, const CompareOpti
   if (failed > 0)
     throw Error("compare", str(failed, " trials crashed or are damaged; the others are done. Once the cause is gone, ",
                                "run them with: ", again));
-  log_line(str("next: normlab report ", options.out));
+  log_line(str("next: normlab ", plan.spec.ladder.empty() ? "report " : "fit ", options.out));
   return Exit::done;
 }
 
@@ -237,6 +240,7 @@ Exit compare(CompareOptions options) {
     add_session(plan.folder / "manifest.json", {.command = command_line(),
                                                 .kernels = std::string(isa_name()),
                                                 .threads = plan.trials.front().config.train.threads});
+    if (!plan.spec.ladder.empty()) log_line(plain_text(size_table(plan, corpus.tokenizer.vocab_size())));
     log_line(str(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " side by side, in ", options.out));
     run_queue(plan, progress, queue, options);
   }

@@ -45,6 +45,8 @@ int run(int argc, char** argv) {
   add_compare(app, exit);
   add_trial(app, exit);
   add_report(app, exit);
+  add_plan(app, exit);
+  add_fit(app, exit);
   add_eval(app, exit);
   add_inspect(app, exit);
   add_theory(app, exit);

@@ -30,7 +30,7 @@ Exit report_study(const ReportOptions& options) {
   const StudyResults results = load_results(plan);
   const Analysis analysis = analyse(results, {.baseline = options.baseline, .target = target_of(options, plan)});
   const StudyReport report = make_report(results, analysis);
-  write_report(plan.folder, report);
+  write_report(plan.folder, report.files);
   if (options.json) {
     print_line(trim(report.json));
     return Exit::done;

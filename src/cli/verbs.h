@@ -17,6 +17,8 @@ void add_train(CLI::App& app, Exit& exit);
 void add_compare(CLI::App& app, Exit& exit);
 void add_trial(CLI::App& app, Exit& exit);
 void add_report(CLI::App& app, Exit& exit);
+void add_plan(CLI::App& app, Exit& exit);
+void add_fit(CLI::App& app, Exit& exit);
 void add_eval(CLI::App& app, Exit& exit);
 void add_inspect(CLI::App& app, Exit& exit);
 void add_theory(CLI::App& app, Exit& exit);

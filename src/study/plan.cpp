@@ -35,6 +35,8 @@ std::vector<Axis> axes_of(const StudySpec& spec) {
       throw UsageError(each.where, str(each.key, " must be the same for all trials of a study; got a list."));
     axes.push_back({each.key, each.values});
   }
+  for (const Setting& each : spec.ladder)
+    if (each.is_list) axes.push_back({each.key, each.values});
   return axes;
 }
 
@@ -114,10 +116,13 @@ Config config_of(const StudySpec& spec, const Variant& variant, int fold, int64_
   std::vector<Setting> settings = {setting("train.threads", "1")};  // trials run side by side, one thread each
   for (const Setting& each : spec.settings)
     if (!each.is_list) settings.push_back(each);
-  settings.insert(settings.end(), variant.settings.begin(), variant.settings.end());
+  std::vector<Setting> rung;
+  for (const Setting& each : variant.settings) (is_ladder_key(each.key) ? rung : settings).push_back(each);
   settings.push_back(setting(fold_key, str(fold)));
   settings.push_back(setting(seed_key, str(seed)));
   try {
+    if (!spec.ladder.empty())
+      for (const Setting& each : rung_settings(spec.ladder, rung, settings)) settings.push_back(each);
     LoadedConfig loaded = resolve_config(settings);
     for (const std::string& note : loaded.notes) {
       const std::string line = str(variant.label, ": ", note);

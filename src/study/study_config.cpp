@@ -77,6 +77,9 @@ StudySpec read_study(const std::vector<Setting>& settings) {
   StudySpec spec;
   FieldList study_list;
   list_fields(spec.study, study_list);
+  LadderConfig rules;
+  FieldList ladder_list;
+  list_fields(rules, ladder_list);
   Config scratch;
   const FieldList list = fields(scratch);
 
@@ -87,6 +90,8 @@ StudySpec read_study(const std::vector<Setting>& settings) {
       spec.version = setting.values.empty() ? "" : setting.values.front();
     } else if (setting.key.starts_with("study.")) {
       apply(study_list, setting);
+    } else if (is_ladder_key(setting.key)) {
+      said[setting.key] = normalised(ladder_list, setting);
     } else if (setting.key.starts_with(variant_prefix)) {
       if (file_of(setting) != variants_file) spec.variants.clear();  // a later file's replace an earlier one's
       variants_file = file_of(setting);
@@ -96,8 +101,13 @@ StudySpec read_study(const std::vector<Setting>& settings) {
     }
   }
   check_labels(spec.variants);
-  for (const Field& field : list.fields())
-    if (const auto found = said.find(field.key); found != said.end()) spec.settings.push_back(found->second);
+  const auto in_order = [&](const FieldList& order, std::vector<Setting>& out) {
+    for (const Field& field : order.fields())
+      if (const auto found = said.find(field.key); found != said.end()) out.push_back(found->second);
+  };
+  in_order(list, spec.settings);
+  in_order(ladder_list, spec.ladder);
+  check_ladder(spec.ladder);
   return spec;
 }
 
@@ -111,6 +121,12 @@ std::string to_toml(const StudySpec& spec) {
   std::string out =
       str("# What `normlab compare` runs here; `normlab compare --out` with this folder goes on.\nnormlab = ",
           toml_text(spec.version), "\n\n", to_toml(study_list));
+  LadderConfig rules;
+  FieldList ladder_list;
+  list_fields(rules, ladder_list);
+  if (!spec.ladder.empty()) out += "\n[ladder]\n";
+  for (const Setting& setting : spec.ladder)
+    out += toml_of(ladder_list, setting, setting.key.substr(setting.key.find('.') + 1));
   std::string section;
   for (const Setting& setting : spec.settings) {
     const size_t dot = setting.key.find('.');

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "study/ladder.h"
 
 namespace normlab {
 
@@ -26,6 +27,7 @@ struct NamedSettings {
 struct StudySpec {
   StudyConfig study;
   std::vector<Setting> settings;        // keys of a run's configuration in its order; lists are axes
+  std::vector<Setting> ladder;          // the section [ladder]; empty: there is none
   std::vector<NamedSettings> variants;  // in the order of the file
   std::string version;                  // of the normlab that wrote it; empty for a file of the user's
 };

@@ -181,11 +181,11 @@ StudyReport make_report(const StudyResults& results, const Analysis& analysis) {
   return report;
 }
 
-void write_report(const std::filesystem::path& folder, const StudyReport& report) {
+void write_report(const std::filesystem::path& folder, const ReportFiles& files) {
   std::error_code problem;
   std::filesystem::create_directories(folder / "charts", problem);
   if (problem) throw Error((folder / "charts").string(), str("cannot create the folder: ", problem.message(), "."));
-  for (const auto& [name, content] : report.files) write_file_atomically(folder / name, content);
+  for (const auto& [name, content] : files) write_file_atomically(folder / name, content);
 }
 
 }  // namespace normlab

@@ -11,14 +11,16 @@
 
 namespace normlab {
 
+using ReportFiles = std::vector<std::pair<std::filesystem::path, std::string>>;  // names below a folder, contents
+
 struct StudyReport {
   Verdict verdict;
-  std::string json;                                                       // the content of report.json
-  std::vector<std::pair<std::filesystem::path, std::string>> files = {};  // names below the study's folder, contents
+  std::string json;  // the content of report.json
+  ReportFiles files = {};
 };
 StudyReport make_report(const StudyResults& results, const Analysis& analysis);
 
 // Each file is replaced atomically; the page, which shows all the rest, comes last.
-void write_report(const std::filesystem::path& folder, const StudyReport& report);
+void write_report(const std::filesystem::path& folder, const ReportFiles& files);
 
 }  // namespace normlab

@@ -9,7 +9,7 @@ import pytest
 import tomllib
 from conftest import BINARY, ROOT, run
 
-VERBS = ["train", "compare", "trial", "report", "eval", "inspect", "theory", "generate", "translate", "schemes", "config", "verify", "import", "export", "score", "bpe", "bench", "doctor"]
+VERBS = ["train", "compare", "trial", "report", "plan", "fit", "eval", "inspect", "theory", "generate", "translate", "schemes", "config", "verify", "import", "export", "score", "bpe", "bench", "doctor"]
 OVERRIDES = [
     [],
     ["norm.scheme=qknorm"],

@@ -116,7 +116,7 @@ TEST(StudyReport, NothingFinishedIsStillAReport) {
 TEST(StudyReport, IsWritten) {
   TemporaryFolder folder;
   const StudyReport report = report_of(with_times(1));
-  write_report(folder.path(), report);
+  write_report(folder.path(), report.files);
   for (const auto& [name, content] : report.files) EXPECT_EQ(read_file(folder / name), content);
 }
 
