@@ -28,8 +28,8 @@ Exit evaluate_model(const EvalOptions& options) {
   const auto n_tokens = static_cast<int64_t>(corpus.tokens.size());
   if (n_tokens < 2) throw DataError(options.data, "has fewer than two tokens: there is nothing to predict.");
   // Another text is evaluated as a whole, the training text on its held-out fold.
-  const Segment part =
-      other_text ? Segment{0, n_tokens} : make_split(n_tokens, config.data.folds, config.data.fold).held_out;
+  const TokenRange part =
+      other_text ? TokenRange{0, n_tokens} : make_split(n_tokens, config.data.folds, config.data.fold).held_out;
   const auto windows = eval_windows(part, config.model.seq_len, options.windows);
   const auto loss = evaluate(loaded.model, corpus.tokens, windows, config.train.batch_size);
   if (!loss) return Exit::stopped;

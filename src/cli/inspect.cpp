@@ -68,8 +68,8 @@ Exit inspect_model(const InspectOptions& options) {
   const Corpus corpus = load_corpus(find_dataset(source), loaded.tokenizer);
   const auto n_tokens = static_cast<int64_t>(corpus.tokens.size());
   if (n_tokens < 3) throw DataError(source, "has fewer than three tokens: there is nothing to attend to.");
-  const Segment part =
-      other_text ? Segment{0, n_tokens} : make_split(n_tokens, config.data.folds, config.data.fold).held_out;
+  const TokenRange part =
+      other_text ? TokenRange{0, n_tokens} : make_split(n_tokens, config.data.folds, config.data.fold).held_out;
   const auto length = static_cast<int>(std::min<int64_t>(config.model.seq_len, part.end - part.begin - 1));
   const Batch batch = batch_of(eval_windows(part, length, options.windows), corpus.tokens);
 

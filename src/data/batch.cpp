@@ -14,8 +14,8 @@ namespace {
 constexpr uint64_t batch_stream = 0x6261746368;  // "batch": keeps these draws apart from other streams of the seed
 
 // The begin of window number `index`, 0 <= index < the sum of window_starts over the segments.
-int64_t window_begin(std::span<const Segment> segments, int seq_len, int64_t index) {
-  for (const Segment& segment : segments) {
+int64_t window_begin(std::span<const TokenRange> segments, int seq_len, int64_t index) {
+  for (const TokenRange& segment : segments) {
     const int64_t starts = window_starts(segment, seq_len);
     if (index < starts) return segment.begin + index;
     index -= starts;
@@ -28,7 +28,7 @@ void check_buffers(const BatchPlan& plan, size_t n_tokens, const Split& split, s
   if (std::cmp_not_equal(n_inputs, expected) || n_targets != n_inputs)
     throw Error("batch", str("wrong buffer size; got ", n_inputs, " inputs and ", n_targets, " targets, expected ",
                              expected, " of each."));
-  for (const Segment& segment : split.train)
+  for (const TokenRange& segment : split.train)
     if (segment.begin < 0 || std::cmp_greater(segment.end, n_tokens))
       throw Error("batch", str("the split reaches to token ", segment.end, " of a text of ", n_tokens, "."));
 }
@@ -39,7 +39,7 @@ void fill_batch(const BatchPlan& plan, std::span<const int32_t> tokens, const Sp
                 std::span<int64_t> inputs, std::span<int64_t> targets) {
   check_buffers(plan, tokens.size(), split, inputs.size(), targets.size());
   int64_t starts = 0;
-  for (const Segment& segment : split.train) starts += window_starts(segment, plan.seq_len);
+  for (const TokenRange& segment : split.train) starts += window_starts(segment, plan.seq_len);
   if (starts == 0) require_windows(split, plan.seq_len);
 
   const uint64_t key = stream_key(plan.seed, batch_stream, plan.fold, step);
@@ -52,7 +52,7 @@ void fill_batch(const BatchPlan& plan, std::span<const int32_t> tokens, const Sp
   }
 }
 
-std::vector<EvalWindow> eval_windows(Segment segment, int seq_len, int max_windows) {
+std::vector<EvalWindow> eval_windows(TokenRange segment, int seq_len, int max_windows) {
   if (seq_len < 1 || max_windows < 0)
     throw UsageError("eval",
                      str("got seq_len ", seq_len, " and ", max_windows, " windows, expected 1 or more and 0 or more."));

@@ -30,6 +30,6 @@ struct EvalWindow {
 
 // max_windows = 0: consecutive windows, the last one shorter, that predict each token but the first exactly once.
 // Otherwise that many whole windows of these, spread evenly; all of them when there are fewer.
-std::vector<EvalWindow> eval_windows(Segment segment, int seq_len, int max_windows);
+std::vector<EvalWindow> eval_windows(TokenRange segment, int seq_len, int max_windows);
 
 }  // namespace normlab

@@ -17,12 +17,12 @@ Split make_split(int64_t n_tokens, int folds, int fold) {
   // floor(i n / folds) without the product i n, which could overflow.
   const auto boundary = [&](int64_t i) { return n_tokens / folds * i + n_tokens % folds * i / folds; };
   Split split{.train = {}, .held_out = {boundary(fold), boundary(fold + 1)}};
-  for (const Segment segment : {Segment{0, split.held_out.begin}, Segment{split.held_out.end, n_tokens}})
+  for (const TokenRange segment : {TokenRange{0, split.held_out.begin}, TokenRange{split.held_out.end, n_tokens}})
     if (segment.size() > 0) split.train.push_back(segment);
   return split;
 }
 
-int64_t window_starts(Segment segment, int seq_len) { return std::max<int64_t>(0, segment.size() - seq_len); }
+int64_t window_starts(TokenRange segment, int seq_len) { return std::max<int64_t>(0, segment.size() - seq_len); }
 
 void require_windows(const Split& split, int seq_len) {
   const auto require = [&](std::string_view part, int64_t size) {
@@ -32,7 +32,7 @@ void require_windows(const Split& split, int seq_len) {
                       ". Use a shorter model.seq_len, fewer folds (data.folds) or more text."));
   };
   int64_t longest = 0;
-  for (const Segment& segment : split.train) longest = std::max(longest, segment.size());
+  for (const TokenRange& segment : split.train) longest = std::max(longest, segment.size());
   require("the held-out part", split.held_out.size());
   require("the longest training part", longest);
 }

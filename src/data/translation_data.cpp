@@ -46,7 +46,7 @@ LoadedPart load_part(const fs::path& folder, const std::string& part, const Tran
   return {load_parallel_text(source, target), sha256_file(source) + sha256_file(target)};
 }
 
-ParallelText lines(const ParallelText& text, const Segment& part) {
+ParallelText lines(const ParallelText& text, const TokenRange& part) {
   const auto from = [&](const std::vector<std::string>& side) {
     return std::vector<std::string>(side.begin() + part.begin, side.begin() + part.end);
   };
@@ -111,7 +111,7 @@ TranslationData load_translation_data(const TranslationFiles& files) {
     const Split split = make_split(pairs, files.folds, files.fold);
     dev = lines(train.text, split.held_out);
     ParallelText rest;
-    for (const Segment& segment : split.train) append(rest, lines(train.text, segment));
+    for (const TokenRange& segment : split.train) append(rest, lines(train.text, segment));
     train.text = std::move(rest);
   }
   if (!files.test.empty()) {

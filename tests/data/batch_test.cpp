@@ -124,7 +124,7 @@ TEST(EvalWindows, PredictEachTokenButTheFirstOnce) {
 }
 
 TEST(EvalWindows, SpreadEvenly) {
-  const Segment segment{1000, 2005};  // 100 windows of 10 and one of 4
+  const TokenRange segment{1000, 2005};  // 100 windows of 10 and one of 4
   EXPECT_EQ(eval_windows(segment, 10, 4), (std::vector<EvalWindow>{{1120, 10}, {1370, 10}, {1620, 10}, {1870, 10}}));
   EXPECT_EQ(eval_windows(segment, 10, 1), (std::vector<EvalWindow>{{1500, 10}}));
   EXPECT_EQ(eval_windows(segment, 10, 101), eval_windows(segment, 10, 0));

@@ -94,7 +94,7 @@ TEST(TinyShakespeare, IsAsNanoGptPreparesIt) {
   EXPECT_EQ(corpus.tokenizer, Tokenizer::make("char", vocabulary));
   // "First Citizen", and how nanoGPT's validation part begins: "?\n\nGREMIO:".
   EXPECT_EQ(corpus.tokenizer.decode(std::span(corpus.tokens).first(13)), "First Citizen");
-  const Segment held_out = make_split(1115394, 10, 9).held_out;
+  const TokenRange held_out = make_split(1115394, 10, 9).held_out;
   EXPECT_EQ(corpus.tokenizer.decode(std::span(corpus.tokens).subspan(static_cast<size_t>(held_out.begin), 10)),
             "?\n\nGREMIO:");
 }

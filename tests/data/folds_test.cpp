@@ -18,9 +18,9 @@ using testing::ThrowsMessage;
 
 TEST(Folds, LastOfTenIsNanoGptsSplit) {
   const Split split = make_split(1115394, 10, 9);
-  EXPECT_EQ(split.held_out, (Segment{1003854, 1115394}));
+  EXPECT_EQ(split.held_out, (TokenRange{1003854, 1115394}));
   EXPECT_EQ(split.held_out.size(), 111540);
-  EXPECT_THAT(split.train, ElementsAre(Segment{0, 1003854}));
+  EXPECT_THAT(split.train, ElementsAre(TokenRange{0, 1003854}));
 }
 
 TEST(Folds, TinyShakespeareBlocksAreEven) {
@@ -40,7 +40,7 @@ TEST(Folds, PartitionTheText) {
         EXPECT_TRUE(split.held_out.size() == n / folds || split.held_out.size() == n / folds + 1);
         next = split.held_out.end;
         int64_t rest = 0;
-        for (const Segment& segment : split.train) {
+        for (const TokenRange& segment : split.train) {
           EXPECT_GT(segment.size(), 0);
           EXPECT_TRUE(segment.end <= split.held_out.begin || segment.begin >= split.held_out.end);
           rest += segment.size();
