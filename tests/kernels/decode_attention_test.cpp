@@ -44,7 +44,8 @@ TEST(DecodeAttention, EveryTargetEqualsTheScalarTwin) {
           decode_attention(it.args(scattered), weights.data());
           const std::vector<float> got = it.o;
           scalar::decode_attention(it.args(scattered), weights.data());
-          for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], it.o[i], 2e-6) << d << " " << keys;
+          // Logits of up to some 50 are rounded by 3e-6, which is the relative error of a weight; values are up to 2.
+          for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], it.o[i], 1e-5) << d << " " << keys;
         }
   });
 }

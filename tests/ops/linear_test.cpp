@@ -62,5 +62,15 @@ TEST(FusedLinear, ThreadsChangeNoBit) {
   at::set_num_threads(threads);
 }
 
+TEST(FusedLinear, OneRowLeavesTheBiasAlone) {
+  const torch::NoGradGuard no_grad;
+  const Tensor weight = torch::randn({8, 4}), bias = torch::randn({8}), kept = bias.clone(), x = torch::randn({1, 4});
+  const auto packed = std::make_shared<PackedWeight>();
+  packed->pack(weight);
+  const Tensor y = fused_linear(x, weight, bias, packed);
+  EXPECT_TRUE(torch::equal(bias, kept));
+  EXPECT_TRUE(torch::allclose(y, torch::linear(x, weight, bias), 1e-5, 1e-6));
+}
+
 }  // namespace
 }  // namespace normlab
