@@ -240,7 +240,7 @@ Exit compare(CompareOptions options) {
     add_session(plan.folder / "manifest.json", {.command = command_line(),
                                                 .kernels = std::string(isa_name()),
                                                 .threads = plan.trials.front().config.train.threads});
-    if (!plan.spec.ladder.empty()) log_line(plain_text(size_table(plan, corpus.tokenizer.vocab_size())));
+    if (!plan.spec.ladder.empty()) log_line(plain_text(size_table(plan, text.vocab_size)));
     log_line(str(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " side by side, in ", options.out));
     run_queue(plan, progress, queue, options);
   }

@@ -24,11 +24,11 @@ CountedParams counted_of(const std::string& text) {
   throw UsageError("--params", str("got '", text, "', expected total or body."));
 }
 
-void print_table(const Table& table) {
+void print_section(const Table& table) {
   if (!table.rows.empty()) print_line(str("\n", table.caption, "\n", plain_text(table)));
 }
 
-Exit fit(const FitCommand& command) {
+Exit fit_laws(const FitCommand& command) {
   if (command.studies.empty() && command.points.empty())
     throw UsageError("fit", "name the folder of a study, or --points FILE.csv.");
   const CountedParams counted = counted_of(command.params);
@@ -44,7 +44,7 @@ Exit fit(const FitCommand& command) {
   for (const std::string& sentence : scaling_findings(analysis)) print_line(sentence);
   for (const Table& table :
        {coefficient_table(analysis), goodness_table(analysis), projection_table(analysis), batch_table(analysis)})
-    print_table(table);
+    print_section(table);
   for (const std::string& note : analysis.notes) print_line(str("note: ", note));
   if (!command.out.empty())
     print_line(str("\nreport: ", (std::filesystem::path(command.out) / "scaling.html").string(),
@@ -84,7 +84,7 @@ void add_fit(CLI::App& app, Exit& exit) {
       "  normlab fit studies/scaling --out studies/scaling/fit\n"
       "  normlab fit studies/scaling --params body --json\n"
       "  normlab fit --points losses.csv\n");
-  verb->callback([command, &exit] { exit = fit(*command); });
+  verb->callback([command, &exit] { exit = fit_laws(*command); });
 }
 
 }  // namespace normlab

@@ -134,13 +134,15 @@ Table data_table(const ScatterChart& chart) {
   Table table{chart.caption.title,
               {{"series", "", Align::left, Best::none}, {chart.x_title}, {chart.y_title}, {"low"}, {"high"}},
               {}};
-  for (const ScatterSeries& series : chart.series)
-    for (std::size_t i = 0; i < series.y.size(); ++i) {
-      const double none = std::nan("");
-      table.rows.push_back({text_cell(series.label), number_cell(series.x[i]), number_cell(series.y[i]),
-                            number_cell(series.low.empty() ? none : series.low[i]),
-                            number_cell(series.high.empty() ? none : series.high[i])});
-    }
+  for (const ScatterSeries& series : chart.series) {
+    const bool line = series.y.empty();  // its points are then the numbers
+    const auto &x = line ? series.line_x : series.x, &y = line ? series.line_y : series.y;
+    const auto &low = line ? series.band_low : series.low, &high = line ? series.band_high : series.high;
+    for (std::size_t i = 0; i < y.size(); ++i)
+      table.rows.push_back({text_cell(series.label), number_cell(x[i]), number_cell(y[i]),
+                            number_cell(low.empty() ? std::nan("") : low[i]),
+                            number_cell(high.empty() ? std::nan("") : high[i])});
+  }
   return table;
 }
 

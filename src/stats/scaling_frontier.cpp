@@ -28,7 +28,7 @@ double flops_for_loss(const ScalingLaw& law, double loss, double flops_per_param
   return std::pow((loss - law.floor) / above_floor, -1 / exp_compute(law));
 }
 
-Advantage advantage(const Contender& baseline, const Contender& rival, double flops) {
+Advantage advantage(const LawOfScheme& baseline, const LawOfScheme& rival, double flops) {
   const auto difference = [&](const ScalingLaw& theirs, const ScalingLaw& ours) {
     return optimum(ours, flops, rival.flops_per_param_token).loss -
            optimum(theirs, flops, baseline.flops_per_param_token).loss;

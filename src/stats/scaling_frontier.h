@@ -33,10 +33,10 @@ struct Advantage {
   Estimate loss_difference;  // rival's less baseline's
   Estimate compute_factor;   // what the baseline needs to reach the rival's loss, over `flops`
 };
-struct Contender {
+struct LawOfScheme {
   const ScalingFit& fit;
   double flops_per_param_token = 6;
 };
-Advantage advantage(const Contender& baseline, const Contender& rival, double flops);
+Advantage advantage(const LawOfScheme& baseline, const LawOfScheme& rival, double flops);
 
 }  // namespace normlab

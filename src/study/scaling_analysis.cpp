@@ -63,10 +63,26 @@ std::vector<Projection> project(const std::vector<SchemeFit>& schemes) {
   std::vector<Projection> out;
   for (size_t s = 1; s < schemes.size(); ++s)
     for (const double multiple : {1.0, 10.0, 100.0, 1000.0}) {
-      const Contender baseline{schemes[0].fit, schemes[0].flops_per_param_token};
-      const Contender rival{schemes[s].fit, schemes[s].flops_per_param_token};
+      const LawOfScheme baseline{schemes[0].fit, schemes[0].flops_per_param_token};
+      const LawOfScheme rival{schemes[s].fit, schemes[s].flops_per_param_token};
       out.push_back({s, multiple, advantage(baseline, rival, multiple * largest)});
     }
+  return out;
+}
+
+std::vector<SameSize> compare_same_sizes(const std::vector<SchemeFit>& schemes) {
+  const auto alike = [](double a, double b) { return std::abs(std::log(a / b)) < 0.05; };
+  std::vector<SameSize> out;
+  for (size_t s = 1; s < schemes.size(); ++s) {
+    SameSize same{.scheme = s, .differences = {}, .test = {}};
+    for (const ScalingRun& ours : schemes[s].runs)
+      for (const ScalingRun& theirs : schemes[0].runs)
+        if (alike(ours.n_params, theirs.n_params) && alike(ours.n_tokens, theirs.n_tokens))
+          same.differences.push_back(ours.loss - theirs.loss);
+    if (same.differences.size() < 3) continue;
+    same.test = paired_t(same.differences);
+    out.push_back(same);
+  }
   return out;
 }
 
@@ -154,8 +170,12 @@ double run_flops(const SchemeFit& scheme, const ScalingRun& run) {
 
 ScalingAnalysis analyse_scaling(const ScalingData& data, const FitOptions& options) {
   const ScalingData best = best_of_grids(data);
-  ScalingAnalysis analysis{
-      .schemes = {}, .shared = {}, .projections = {}, .batches = fit_batches(data, options), .notes = best.notes};
+  ScalingAnalysis analysis{.schemes = {},
+                           .shared = {},
+                           .projections = {},
+                           .same_size = {},
+                           .batches = fit_batches(data, options),
+                           .notes = best.notes};
   std::optional<DataError> refused;
   for (const std::string& name : schemes_of(best)) try {
       analysis.schemes.push_back(fit_scheme(name, best, options));
@@ -174,6 +194,7 @@ ScalingAnalysis analyse_scaling(const ScalingData& data, const FitOptions& optio
     for (const SchemeFit& scheme : analysis.schemes) sets.push_back(points_of(scheme.runs));
     analysis.shared = test_shared_exponents(sets, options);
     analysis.projections = project(analysis.schemes);
+    analysis.same_size = compare_same_sizes(analysis.schemes);
   }
   return analysis;
 }

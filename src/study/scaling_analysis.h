@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stats/critical_batch.h"
+#include "stats/paired.h"
 #include "stats/scaling_frontier.h"
 #include "study/scaling_points.h"
 
@@ -34,10 +35,18 @@ struct Projection {
   Advantage advantage;
 };
 
+// Without any law: runs of a scheme less those of the first with the same parameters and tokens, within 5 %.
+struct SameSize {
+  size_t scheme = 0;
+  std::vector<double> differences;  // of loss
+  TTest test;                       // of their mean
+};
+
 struct ScalingAnalysis {
   std::vector<SchemeFit> schemes;
   std::optional<SharedExponents> shared;  // with two schemes or more
   std::vector<Projection> projections;
+  std::vector<SameSize> same_size;  // of schemes with three such pairs or more
   std::vector<BatchFit> batches;
   std::vector<std::string> notes;  // what was left out, what is doubtful
 };

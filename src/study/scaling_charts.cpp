@@ -79,6 +79,8 @@ Figure compute_chart(const ScalingAnalysis& analysis, const std::vector<Style>& 
 Figure iso_chart(const SchemeFit& scheme, const Extent& flops) {
   Extent sizes;
   for (const ScalingRun& run : scheme.runs) sizes.include(run.n_params);
+  const std::vector<double> budgets = between(flops.low, flops.high, 5);
+  for (const double each : budgets) sizes.include(optimum(scheme.fit.law, each, scheme.flops_per_param_token).n_params);
   const Prefix unit = prefix_of(sizes.high);
   const std::string name = spoken(scheme.scheme);
   ScatterChart chart{.caption = {str("iso-", slug(name)), str("Curves of equal compute: ", name),
@@ -90,7 +92,6 @@ Figure iso_chart(const SchemeFit& scheme, const Extent& flops) {
                      .series = {},
                      .log_x = true,
                      .log_y = true};
-  const std::vector<double> budgets = between(flops.low, flops.high, 5);
   const std::vector<Style> styles = ordered_styles(budgets.size());
   for (size_t i = 0; i < budgets.size(); ++i) {
     const double product = budgets[i] / scheme.flops_per_param_token;

@@ -84,6 +84,12 @@ std::string scaling_json(const ScalingAnalysis& analysis) {
                                   {"extrapolated", each.multiple > 1},
                                   {"loss_difference", json_of(each.advantage.loss_difference)},
                                   {"compute_factor", json_of(each.advantage.compute_factor)}});
+  for (const SameSize& each : analysis.same_size)
+    out["same_size"].push_back({{"scheme", analysis.schemes[each.scheme].scheme},
+                                {"baseline", analysis.schemes.front().scheme},
+                                {"differences", each.differences},
+                                {"mean", each.test.mean},
+                                {"interval", pair_of(each.test.interval)}});
   for (const BatchFit& batch : analysis.batches) out["critical_batch"].push_back(batch_json(batch));
   out["notes"] = analysis.notes;
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -23,18 +23,23 @@ Cell estimate_cell(double value, const Interval& interval, int digits = 3) {
 Cell count_cell(size_t count) { return {str(count), static_cast<double>(count)}; }
 
 std::string sentence_of(const Projection& projection, const ScalingAnalysis& analysis) {
-  const Advantage& found = projection.advantage;
+  const Estimate &loss = projection.advantage.loss_difference, &factor = projection.advantage.compute_factor;
   const std::string rival = analysis.schemes[projection.scheme].scheme, baseline = analysis.schemes.front().scheme;
-  const Interval& loss = found.loss_difference.interval;
-  const bool shown = loss.low > 0 || loss.high < 0;
-  const std::string where = projection.multiple > 1
-                                ? str(projection.multiple, " times the largest run, an extrapolation, ")
-                                : std::string("the largest run ");
-  return str("With the operations of ", where, "(", si(found.flops), "FLOP) the best ", rival, " is expected ",
-             shown ? "" : "at no loss that could be told from that of the best ", shown ? "" : baseline,
-             shown ? str(found.loss_difference.value < 0 ? "below " : "above ", "the best ", baseline) : "",
-             " (difference ", estimate_text(found.loss_difference.value, loss), " nats); ", baseline, " would need ",
-             estimate_text(found.compute_factor.value, found.compute_factor.interval), " times as many for the same.");
+  const auto interval_text = [](const Estimate& estimate) {
+    return str("95 % interval ", short_number(estimate.interval.low, 3), " to ",
+               short_number(estimate.interval.high, 3));
+  };
+  std::string out = projection.multiple > 1 ? str("At ", projection.multiple,
+                                                  " times the operations of the largest run, an extrapolation, ")
+                                            : std::string("At the operations of the largest run ");
+  const bool shown = loss.interval.low > 0 || loss.interval.high < 0;
+  if (shown)
+    out += str("the best ", rival, " is expected ", loss.value < 0 ? "below" : "above", " the best ", baseline);
+  else
+    out += str("the best ", rival, " and the best ", baseline, " cannot be told apart");
+  return str(out, ": difference of loss ", short_number(loss.value, 3), " nats, ", interval_text(loss), "; ", baseline,
+             " needs ", short_number(factor.value, 3), " times as many operations for the same loss, ",
+             interval_text(factor), ".");
 }
 
 }  // namespace
@@ -48,6 +53,15 @@ std::string estimate_text(double value, const Interval& interval, int digits) {
 
 std::vector<std::string> scaling_findings(const ScalingAnalysis& analysis) {
   std::vector<std::string> found;
+  for (const SameSize& each : analysis.same_size) {
+    const auto lower = std::count_if(each.differences.begin(), each.differences.end(), [](double d) { return d < 0; });
+    found.push_back(str("At the same size and horizon ", analysis.schemes[each.scheme].scheme, " ends ",
+                        significant(std::abs(each.test.mean), 3), " nats ", each.test.mean < 0 ? "below " : "above ",
+                        analysis.schemes.front().scheme, " on average over ", each.differences.size(),
+                        " pairs of runs (95 % interval of the difference ", short_number(each.test.interval.low, 3),
+                        " to ", short_number(each.test.interval.high, 3), "; lower in ", lower, " of ",
+                        each.differences.size(), ")."));
+  }
   for (const Projection& each : analysis.projections)
     if (each.multiple == 1) found.push_back(sentence_of(each, analysis));
   if (analysis.shared)

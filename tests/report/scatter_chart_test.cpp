@@ -38,8 +38,9 @@ TEST(ScatterChart, MarksIntervalsLinesAndBands) {
     EXPECT_EQ(testing::count(drawing->body, "class=\"band\""), 1u);
     EXPECT_THAT(drawing->body, HasSubstr("a &lt; b: 2.000 at 10.00 (1.500 to 2.500)"));
   }
-  ASSERT_EQ(made.data.rows.size(), 3u);
+  ASSERT_EQ(made.data.rows.size(), 3u + 2);  // the points, and those of the line without any
   EXPECT_EQ(made.data.rows[1][3].number, 1.5);
+  EXPECT_EQ(made.data.rows[4][1].number, 100);
 }
 
 TEST(ScatterChart, AxesAreLogarithmicUnlessAValueIsNotPositive) {

@@ -63,9 +63,12 @@ TEST(ScalingAnalysis, AConstantFactorOfTwoSchemes) {
   EXPECT_GT(factor.interval.low, 1.2);
   EXPECT_LT(analysis.projections[0].advantage.loss_difference.interval.high, 0);
   const std::vector<std::string> found = scaling_findings(analysis);
-  EXPECT_THAT(found[0], HasSubstr("angpt is expected below the best gpt+"));
-  EXPECT_THAT(found[1], HasSubstr("not refuted"));
-  EXPECT_THAT(found[2], HasSubstr("an extrapolation"));
+  EXPECT_THAT(found[0], HasSubstr("lower in 12 of 12"));
+  EXPECT_THAT(found[1], HasSubstr("angpt is expected below the best gpt+"));
+  EXPECT_THAT(found[2], HasSubstr("not refuted"));
+  EXPECT_THAT(found[3], HasSubstr("an extrapolation"));
+  ASSERT_EQ(analysis.same_size.size(), 1u);
+  EXPECT_NEAR(analysis.same_size[0].differences[0], base.loss(2.6e4, 1.3e5) - base.loss(2e4, 1e5), 0.03);
 
   const auto json = nlohmann::json::parse(scaling_json(analysis));
   EXPECT_EQ(json["schemes"][1]["scheme"], "angpt");
