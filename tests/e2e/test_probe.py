@@ -147,9 +147,9 @@ def test_the_page_in_a_browser(trained, tmp_path):
 
 
 def test_a_study_of_rates_draws_loss_logits_and_entropy(text, tmp_path):
-    run("compare", "--data", text, "--out", tmp_path / "study", "--nice", 0, "--set", *TINY, "norm.scheme=[none,qknorm]",
-        "optim.lr=[0.001,0.1]", "optim.min_lr=0", "data.fold=[9]", "train.seed=[1,2]", "train.max_steps=10",
-        "train.eval_every=5", "probe.every=5", "probe.heads=false", check=0)
+    run("compare", "--data", text, "--out", tmp_path / "study", "--nice", 0, "--set", *TINY,
+        "norm.scheme=[none,qknorm]", "optim.lr=[0.001,0.1]", "optim.min_lr=0", "data.fold=[9]",
+        "train.seed=[1,2]", "train.max_steps=10", "train.eval_every=5", "probe.every=5", "probe.heads=false", check=0)
     found = json.loads(run("report", tmp_path / "study", "--json", check=0).stdout)["learning_rate_sensitivity"]
     assert {name: len(values) for name, values in found.items()} == {"none": 2, "qknorm": 2}
     for scheme, values in found.items():
