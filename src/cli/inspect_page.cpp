@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 
 #include "base/text.h"
 #include "report/heat_map.h"
@@ -183,7 +181,7 @@ std::string inspect_html(const InspectPage& page) {
            .sections = {},
            .command = page.command,
            .footer = {page.model}};
-  Section heads{"Every head", "", {}};
+  Section heads{"Every head", "", {}}, maps{"Where heads look", "", {}};
   heads.blocks.push_back(grid_of(
       page, Quantity::relative_entropy,
       {"entropy", "Relative entropy", "0 is one key, 1 is uniform.", "The relative entropy of every head."}, 2));
@@ -194,7 +192,6 @@ std::string inspect_html(const InspectPage& page) {
   heads.blocks.push_back(collapsed("Table of every head", html(head_table(page))));
   heads.blocks.push_back(collapsed("Table of every layer", html(layer_table(page))));
   out.sections.push_back(std::move(heads));
-  Section maps{"Where heads look", "", {}};
   for (const AttentionMap& each : page.maps) maps.blocks.push_back(map_of(page, each));
   out.sections.push_back(std::move(maps));
   if (page.tokens > 1)

@@ -40,7 +40,7 @@ std::vector<Figure> charts_of(const Curves& curves) {
   return {chart_of(curves,
                    {"theory-spread", "Standard deviation of the logits", note,
                     "Curves of the standard deviation of logits against head width."},
-                   {"standard deviation", true}, &TheoryPoint::logit_std),
+                   {"standard deviation", true, true}, &TheoryPoint::logit_std),
           chart_of(curves,
                    {"theory-entropy", "Relative entropy of attention", str(note, " 0 is one key, 1 is uniform."),
                     "Curves of relative entropy against head width."},
@@ -48,7 +48,7 @@ std::vector<Figure> charts_of(const Curves& curves) {
           chart_of(curves,
                    {"theory-gradient", "Gradient to a query", str(note, " Median over queries of its norm."),
                     "Curves of the gradient norm against head width."},
-                   {"median gradient norm", true}, &TheoryPoint::grad_q)};
+                   {"median gradient norm", true, true}, &TheoryPoint::grad_q)};
 }
 
 Exit show_theory(const TheoryOptions& options) {

@@ -115,6 +115,7 @@ void add_train(CLI::App& app, Exit& exit) {
       "  normlab train --config recipes/shakespeare-cpu.toml --out runs/plain\n"
       "  normlab train -c recipes/shakespeare-cpu.toml --set norm.scheme=lp norm.p=2.5 data.fold=3 --out runs/lp\n"
       "  normlab train --resume --out runs/lp\n"
+      "--set probe.every=50 measures attention, gradients and updates on the way; `normlab inspect --help` defines them.\n"
       "Ctrl-C saves and exits with 75; a second Ctrl-C ends at once. SIGUSR2 saves and goes on.");
   verb->callback([options, &exit] { exit = train(*options); });
 }

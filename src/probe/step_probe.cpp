@@ -1,7 +1,6 @@
 #include "probe/step_probe.h"
 
 #include <cmath>
-#include <limits>
 
 #include "base/text.h"
 
@@ -10,12 +9,7 @@ namespace {
 
 using torch::Tensor;
 
-// Of a gradient; one that is not defined is 0.
-double squared_norm_of(const Tensor& x) {
-  if (!x.defined()) return 0.0;
-  const auto norm = torch::linalg_vector_norm(x, 2).item<double>();
-  return norm * norm;
-}
+double norm_of(const Tensor& x) { return std::sqrt(squared_norm(x)); }
 
 // Between two vectors; dots in double, since the cosine of a small angle is close to 1.
 double angle(const Tensor& a, const Tensor& b) {
@@ -65,11 +59,12 @@ void StepProbe::see(Site site, int layer, const Tensor& x, const Pass& pass) {
   const torch::NoGradGuard no_grad;
   Part& part = parts_[place(layer, pass)];
   const auto squared_gradient = [&x](double& to) {
-    if (x.requires_grad()) x.register_hook([&to](const Tensor& grad) { to = squared_norm_of(grad); });
+    if (x.requires_grad())
+      x.register_hook([&to](const Tensor& grad) { to = grad.defined() ? squared_norm(grad) : 0.0; });
   };
   switch (site) {
     case Site::stream:
-      part.stream = torch::linalg_vector_norm(x, 2, -1).sum(torch::kFloat64).item<double>();
+      part.stream = sum_of_row_norms(x);
       part.n_tokens = x.size(0) * x.size(1);
       return;
     case Site::attn_out:
@@ -88,18 +83,13 @@ AttentionStats* StepProbe::attention(int layer, const Tensor& qkv_bthd, const At
   if (!extent_.everything) return count_here;
   const torch::NoGradGuard no_grad;
   Part& part = parts_[at];
-  const Tensor rows = qkv_bthd.slice(2, 0, n_heads_ + n_kv_heads_);
-  const Tensor norms = torch::linalg_vector_norm(rows, 2, -1);
-  const Tensor peaks = torch::linalg_vector_norm(rows, std::numeric_limits<double>::infinity(), -1) /
-                       norms.clamp_min(std::numeric_limits<float>::min());
-  part.row_sums = torch::stack({norms.sum({0, 1}, false, torch::kFloat64), peaks.sum({0, 1}, false, torch::kFloat64)});
+  part.rows = head_sums(qkv_bthd, n_heads_ + n_kv_heads_);
   part.n_rows = qkv_bthd.size(0) * qkv_bthd.size(1);
   if (qkv_bthd.requires_grad())
     qkv_bthd.register_hook([this, &part](const Tensor& grad) {
       if (!grad.defined()) return;
-      part.d_q = squared_norm_of(grad.slice(2, 0, n_heads_));
-      part.d_k = squared_norm_of(grad.slice(2, n_heads_, n_heads_ + n_kv_heads_));
-      part.d_v = squared_norm_of(grad.slice(2, n_heads_ + n_kv_heads_));
+      const auto squares = squared_norms(grad, {n_heads_, n_heads_ + n_kv_heads_, n_heads_ + 2 * n_kv_heads_});
+      part.d_q = squares[0], part.d_k = squares[1], part.d_v = squares[2];
     });
   if (at % static_cast<size_t>(sequences_) == 0) {
     LayerForm& known = forms_[static_cast<size_t>(layer)];
@@ -124,8 +114,8 @@ void StepProbe::gradients(const std::vector<std::vector<Tensor>>& parts) {
   };
   for (LayerWeights& layer : weights_) {
     layer.grads.clear();
-    for (const Tensor& each : split_rows(sum(layer.qkv_index))) layer.grads.push_back(each.norm().item<double>());
-    layer.grads.push_back(sum(layer.out_index).norm().item<double>());
+    for (const Tensor& each : split_rows(sum(layer.qkv_index))) layer.grads.push_back(norm_of(each));
+    layer.grads.push_back(norm_of(sum(layer.out_index)));
   }
 }
 
@@ -150,7 +140,10 @@ void StepProbe::add_heads(std::vector<Reading>& to, int layer) const {
   int64_t n_rows = 0;
   for (int64_t sequence = 0; sequence < sequences_; ++sequence) {
     const Part& part = parts_[static_cast<size_t>(layer * sequences_ + sequence)];
-    if (part.n_rows > 0) sums = sums + part.row_sums, n_rows += part.n_rows;
+    if (part.n_rows == 0) continue;  // an earlier sequence stands for its whole part
+    sums = sums + torch::stack({torch::tensor(part.rows.norms, torch::kFloat64),
+                                torch::tensor(part.rows.peaks, torch::kFloat64)});
+    n_rows += part.n_rows;
   }
   const Tensor means = sums / static_cast<double>(n_rows);
   const int64_t group = n_heads_ / n_kv_heads_;
@@ -176,7 +169,7 @@ void StepProbe::add_weights(std::vector<Reading>& to, int layer) const {
   now.push_back(w.out), before.push_back(w.old_out);
   for (size_t i = 0; i < now.size(); ++i)
     to.push_back({static_cast<Quantity>(static_cast<size_t>(Quantity::update_w_q) + i), layer, -1,
-                  ((now[i] - before[i]).norm() / before[i].norm()).item<double>()});
+                  norm_of(now[i] - before[i]) / norm_of(before[i])});
   if (forms_[static_cast<size_t>(layer)].normalised) add_angles(to, layer);
 }
 

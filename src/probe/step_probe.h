@@ -4,6 +4,7 @@
 #include "models/decoder_lm.h"
 #include "nn/observer.h"
 #include "probe/quantities.h"
+#include "probe/row_norms.h"
 
 namespace normlab {
 
@@ -28,8 +29,8 @@ class StepProbe : public Observer {
  private:
   // What one part of the batch shows of one layer; each thread writes its own.
   struct Part {
-    torch::Tensor row_sums;  // [2, query and key heads]: of norms and of peaks
-    int64_t n_rows = 0;      // of each head
+    HeadSums rows;                                                              // of query and key heads
+    int64_t n_rows = 0;                                                         // of each head
     double d_q = 0.0, d_k = 0.0, d_v = 0.0, d_attn_out = 0.0, d_mlp_out = 0.0;  // squared norms
     double stream = 0.0, log_partition = 0.0;                                   // sums over tokens
     int64_t n_tokens = 0;

@@ -99,8 +99,9 @@ std::vector<View> views(const CurveSet& set) {
   std::vector<View> found;
   const bool log = set.y.can_be_log && all_positive(set);
   for (std::size_t i = 0; i < set.x.size(); ++i) {
-    found.push_back({i, false});
-    if (log) found.push_back({i, true});
+    if (log && set.y.log_first) found.push_back({i, true, 0});
+    found.push_back({i, false, log && set.y.log_first ? 1U : 0U});
+    if (log && !set.y.log_first) found.push_back({i, true, 1});
   }
   return found;
 }
@@ -108,7 +109,8 @@ std::vector<View> views(const CurveSet& set) {
 std::vector<Switch> switches(const CurveSet& set) {
   Switch across{"x", "x axis", {}}, up{"y", "y axis", {"linear"}};
   for (const XAxis& axis : set.x) across.options.push_back(axis.name);
-  if (set.y.can_be_log && all_positive(set)) up.options.push_back("log");
+  if (set.y.can_be_log && all_positive(set))
+    up.options.insert(set.y.log_first ? up.options.begin() : up.options.end(), "log");
   return {across, up};
 }
 
@@ -164,10 +166,10 @@ double last_value(const Series& series) {
 }
 
 void open_view(Svg& svg, View view, std::string_view css_class) {
-  const bool first = view.x_axis == 0 && !view.log;
+  const bool first = view.x_axis == 0 && view.y_option == 0;
   svg.open("g", {{"class", str("view ", first ? "first " : "", css_class)},
                  {"data-x", str(view.x_axis)},
-                 {"data-y", view.log ? "1" : "0"}});
+                 {"data-y", str(view.y_option)}});
 }
 
 void draw_curves(Svg& svg, const Plot& plot, const CurveSet& set, const CurveStyle& how) {

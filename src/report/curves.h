@@ -23,6 +23,7 @@ struct XAxis {
 struct YAxis {
   std::string title;        // with the unit
   bool can_be_log = false;  // offer a switch to a logarithmic axis
+  bool log_first = false;   // and show that one first
 };
 
 struct Series {
@@ -36,6 +37,7 @@ struct Series {
 struct View {
   std::size_t x_axis;
   bool log;
+  std::size_t y_option = 0;  // its number in the switch of the y axis
 };
 
 // What the series of one or more plots have in common.

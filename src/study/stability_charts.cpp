@@ -76,20 +76,14 @@ std::map<Replicate, double> losses_of(const StudyResults& results, size_t varian
   return losses;
 }
 
-// What the trials of a variant give for `value`, where they give something.
-std::vector<double> values_of(const StudyResults& results, size_t variant,
-                              const std::function<std::optional<double>(const TrialResult&)>& value) {
-  std::vector<double> values;
-  for (const TrialResult& trial : results.trials)
-    if (const auto given = trial.variant == variant ? value(trial) : std::nullopt) values.push_back(*given);
-  return values;
-}
-
+// What the trials of each variant give for `value`, where they give something.
 DotSeries dots(const StudyResults& results, const std::vector<size_t>& variants,
                const std::function<std::optional<double>(const TrialResult&)>& value) {
   DotSeries series;
   for (const size_t variant : variants) {
-    const std::vector<double> values = values_of(results, variant, value);
+    std::vector<double> values;
+    for (const TrialResult& trial : results.trials)
+      if (const auto given = trial.variant == variant ? value(trial) : std::nullopt) values.push_back(*given);
     series.mean.push_back(values.empty() ? none : mean(values));
     const double error = values.size() > 1 ? standard_error(values) : none;
     series.low.push_back(series.mean.back() - error);
@@ -242,7 +236,7 @@ std::vector<Figure> stability_charts(const ChartInput& input) {
   add(over_time(input,
                 {"logits", "Largest attention logit during training", str("Over all layers and heads. ", note),
                  "Curves of the largest attention logit against training step."},
-                {"largest attention logit", true}, &AttentionPoint::max_logit));
+                {"largest attention logit", true, true}, &AttentionPoint::max_logit));
   add(over_time(
       input,
       {"entropy", "Entropy of attention during training",

@@ -85,7 +85,7 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
   parts.push_back({"What does it cost?", "", {&charts.time}});
   parts.push_back({"Does it hold in every fold?", "", {&charts.folds}});
   if (!charts.stability.empty())
-    parts.push_back({"How stable is it?", "What is measured of attention is defined by `normlab inspect --help`."});
+    parts.push_back({"How stable is it?", "Largest logits and entropies are those of the probes; the definitions are in normlab inspect --help."});
   for (const Figure& each : charts.stability) parts.back().figures.push_back(&each);
   if (!charts.gains.empty()) parts.push_back({"What the gains learn", ""});
   for (const Figure& each : charts.gains) parts.back().figures.push_back(&each);

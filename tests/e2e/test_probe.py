@@ -146,6 +146,26 @@ def test_the_page_in_a_browser(trained, tmp_path):
         browser.close()
 
 
+def test_a_study_of_rates_draws_loss_logits_and_entropy(text, tmp_path):
+    run("compare", "--data", text, "--out", tmp_path / "study", "--nice", 0, "--set", *TINY,
+        "norm.scheme=[none,qknorm]", "optim.lr=[0.001,0.1]", "optim.min_lr=0", "data.fold=[9]",
+        "train.seed=[1,2]", "train.max_steps=10", "train.eval_every=5", "probe.every=5", "probe.heads=false", check=0)
+    found = json.loads(run("report", tmp_path / "study", "--json", check=0).stdout)["learning_rate_sensitivity"]
+    assert {name: len(values) for name, values in found.items()} == {"none": 2, "qknorm": 2}
+    for scheme, values in found.items():
+        for seed, value in zip([1, 2], values):
+            losses, start = [], None
+            for rate in ["0.001", "0.1"]:
+                rows = [row for row in metrics(tmp_path / "study" / "trials" / f"{scheme},lr={rate}" /
+                                            f"fold09-seed{seed}") if "val_loss" in row]
+                start = rows[0]["val_loss"]
+                losses.append(min(rows[-1]["val_loss"], start))
+            assert value == pytest.approx(sum(losses) / 2 - min(losses), abs=1e-12)
+    charts = {path.stem for path in (tmp_path / "study" / "charts").iterdir()}
+    assert {"rates", "logits", "entropy", "logits-end"} <= charts
+    assert "How stable is it?" in (tmp_path / "study" / "report.md").read_text()
+
+
 def test_theory_draws_its_charts(tmp_path):
     rows = json.loads(run("theory", "--json", "--out", tmp_path / "charts", check=0).stdout)
     assert {path.name for path in (tmp_path / "charts").iterdir()} == {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "ops/attention_stats.h"
@@ -20,10 +21,20 @@ constexpr AdamWSettings settings{.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weig
 
 ModelConfig small(const NormScheme& scheme, Kernels kernels) {
   ModelConfig config;
-  config.n_layers = layers, config.n_heads = 4, config.n_kv_heads = 2, config.d_model = 24, config.seq_len = 19;
+  config.n_layers = layers, config.n_heads = 4, config.n_kv_heads = 2, config.d_model = 32, config.seq_len = 19;
   config.positions = Positions::rope, config.bias = true, config.kernels = kernels;
   resolve(config, scheme);
   return config;
+}
+
+// One scheme of each kind of logits and of stream.
+std::vector<NormScheme> schemes() {
+  const std::set<std::string> wanted = {"none",    "qknorm", "lp",   "rms",  "layernorm",
+                                        "softcap", "ssmax",  "ngpt", "angpt"};
+  std::vector<NormScheme> list;
+  for (const NormScheme& scheme : catalogue())
+    if (wanted.contains(scheme.name)) list.push_back(scheme);
+  return list;
 }
 
 Batch batch(int64_t rows, uint64_t seed) {
@@ -136,7 +147,7 @@ Values by_definition(DecoderLm& exact, const Batch& data, const std::map<std::st
 
 // After a few steps, so that attention is no longer uniform.
 TEST(StepProbe, ReadingsFollowTheirDefinitions) {
-  for (const NormScheme& scheme : catalogue())
+  for (const NormScheme& scheme : schemes())
     for (const Kernels kernels : {Kernels::fused, Kernels::composite}) {
       SCOPED_TRACE(scheme.name);
       Stepper stepper(DecoderLm(small(scheme, kernels), scheme, vocab, 3), settings);
@@ -186,7 +197,7 @@ TEST(StepProbe, SumsOverAllBatchesOfAStep) {
 TEST(StepProbe, LeavesEveryBitOfTheTrainingAsItWas) {
   const int threads = at::get_num_threads();
   at::set_num_threads(2);
-  for (const NormScheme& scheme : catalogue())
+  for (const NormScheme& scheme : schemes())
     for (const Kernels kernels : {Kernels::fused, Kernels::composite}) {
       ModelConfig config = small(scheme, kernels);
       config.dropout = 0.2;

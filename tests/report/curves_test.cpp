@@ -56,6 +56,24 @@ TEST(Curves, LogIsOfferedOnlyForPositiveValues) {
   EXPECT_EQ(switches(sample.set())[1].options.size(), 1u);
 }
 
+TEST(Curves, LogCanComeFirst) {
+  Sample sample;
+  sample.y.log_first = true;
+  EXPECT_TRUE(views(sample.set())[0].log);
+  EXPECT_EQ(switches(sample.set())[1].options, (std::vector<std::string>{"log", "linear"}));
+  for (const View view : views(sample.set())) {
+    Svg svg;
+    open_view(svg, view);
+    svg.close();
+    const std::string text = svg.take();
+    EXPECT_THAT(text, HasSubstr(view.log ? "data-y=\"0\"" : "data-y=\"1\""));
+    EXPECT_EQ(text.find("view first") != std::string::npos, view.log && view.x_axis == 0);
+  }
+  sample.series[0].low[3] = 0;
+  EXPECT_FALSE(views(sample.set())[0].log);
+  EXPECT_EQ(views(sample.set())[0].y_option, 0u);
+}
+
 TEST(Curves, KeysAreOrderedByTheLastValue) {
   Sample sample;
   auto found = keys(sample.set());
