@@ -11,7 +11,7 @@
 namespace normlab {
 namespace {
 
-constexpr std::array<std::string_view, 2> dials = {"ladder.depth", "ladder.tokens_per_param"};
+constexpr std::array<std::string_view, 3> dials = {"ladder.depth", "ladder.tokens", "ladder.tokens_per_param"};
 constexpr std::array<std::string_view, 6> derived = {"model.n_layers", "model.d_model", "model.n_heads",
                                                      "model.d_head",   "model.d_ff",    "train.max_steps"};
 
@@ -52,7 +52,7 @@ Sized sized(const LadderConfig& rung, const std::vector<Setting>& run) {
   for (const Setting& each : shape_of(rung)) settings.push_back(each);
   Sized out{.config = resolve_config(settings).config};
   const double weights = matrix_entries(out.config.model, /*vocab_size=*/0);
-  out.tokens = rung.tokens_per_param * weights;
+  out.tokens = rung.tokens > 0 ? static_cast<double>(rung.tokens) : rung.tokens_per_param * weights;
   out.compute = weights * out.tokens;
   return out;
 }
@@ -62,6 +62,8 @@ Sized sized(const LadderConfig& rung, const std::vector<Setting>& run) {
 void list_fields(LadderConfig& c, FieldList& list) {
   list.section("ladder");
   list.integer("depth", c.depth, {.min = 1, .max = 1000}, "the dial: number of blocks; a list makes the sizes");
+  list.integer("tokens", c.tokens, {.min = 0},
+               "training tokens, the same for all sizes; a list makes the horizons; 0 = by tokens_per_param");
   list.real("tokens_per_param", c.tokens_per_param, {.min = 0.0, .open_min = true},
             "training tokens for each weight of the blocks' matrices; a list makes the horizons");
   list.integer("width_per_layer", c.width_per_layer, {.min = 1, .max = 1 << 16}, "d_model = depth times this");
@@ -79,11 +81,16 @@ bool is_ladder_key(const std::string& key) { return key.starts_with("ladder."); 
 void check_ladder(const std::vector<Setting>& ladder) {
   for (const Setting& each : ladder)
     if (each.is_list && !contains(dials, each.key))
-      throw UsageError(each.where, str(each.key, " is one rule for all sizes; got a list. Lists may stand for ",
-                                       "ladder.depth, ladder.tokens_per_param, optim.lr and train.batch_size."));
-  const auto has_depth = [](const Setting& each) { return each.key == dials[0]; };
-  if (!ladder.empty() && std::none_of(ladder.begin(), ladder.end(), has_depth))
+      throw UsageError(each.where,
+                       str(each.key, " is one rule for all sizes; got a list. Lists may stand for ",
+                           "ladder.depth, ladder.tokens, ladder.tokens_per_param, optim.lr and train.batch_size."));
+  const auto has = [&](std::string_view key) {
+    return std::any_of(ladder.begin(), ladder.end(), [&](const Setting& each) { return each.key == key; });
+  };
+  if (!ladder.empty() && !has(dials[0]))
     throw UsageError("ladder.depth", "is missing; expected the depths of the ladder, such as depth = [2, 3, 4, 6].");
+  if (has(dials[1]) && has(dials[2]))
+    throw UsageError("ladder.tokens", "and ladder.tokens_per_param both say how long to train. Leave out either.");
 }
 
 std::vector<Setting> rung_settings(const std::vector<Setting>& ladder, const std::vector<Setting>& chosen,

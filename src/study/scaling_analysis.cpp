@@ -49,6 +49,10 @@ void add_doubts(const SchemeFit& scheme, std::vector<std::string>& notes) {
   std::vector<double> sizes;
   for (const double residual : scheme.fit.residuals) sizes.push_back(std::abs(residual));
   const double usual = median(sizes);
+  constexpr double too_far = 0.015;
+  if (usual > too_far)
+    notes.push_back(str(name, "half of the runs lie more than ", significant(100 * usual, 2),
+                        " % off the law: it does not describe them, and its coefficients say little"));
   for (size_t i = 0; i < sizes.size(); ++i)
     if (sizes[i] > std::max(10 * usual, 0.01))
       notes.push_back(str(name, "the run with n_params = ", si(scheme.runs[i].n_params),

@@ -13,6 +13,7 @@ namespace {
 // Very large and very small numbers by powers of ten, others as they are.
 std::string short_number(double value, int digits) {
   if (!std::isfinite(value)) return std::isnan(value) ? "not defined" : "unbounded";
+  if (std::abs(value) < 1e-9) return "0";
   return with_minus(significant(value, digits));
 }
 
@@ -74,7 +75,7 @@ std::vector<std::string> scaling_findings(const ScalingAnalysis& analysis) {
     if (each.multiple == 100) found.push_back(sentence_of(each, analysis));
   for (const SchemeFit& each : analysis.schemes) {
     const ScalingLaw& law = each.fit.law;
-    found.push_back(str(spoken(each.scheme), ": L = ", significant(law.floor, 3), " + ", significant(law.a_params, 3),
+    found.push_back(str(spoken(each.scheme), ": L = ", short_number(law.floor, 3), " + ", significant(law.a_params, 3),
                         " / N^", significant(law.exp_params, 3), " + ", significant(law.b_tokens, 3), " / D^",
                         significant(law.exp_tokens, 3), ", within ", significant(100 * each.fit.goodness.rms, 2),
                         " % of ", plural(each.runs.size(), "run"), " (root mean square)."));

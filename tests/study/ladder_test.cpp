@@ -46,6 +46,18 @@ TEST(Ladder, ExponentsAndEvaluationsAreRules) {
   EXPECT_EQ(plan.trials[0].config.train.eval_every, 96);
 }
 
+TEST(Ladder, HorizonsInTokensAreTheSameForAllSizes) {
+  const Plan plan = ladder_plan(
+      "depth = [2, 4]\ntokens = [100000, 1000000]\nwidth_per_layer = 16\nhead_width = 16\nbatch_exponent = 0\n",
+      trained);
+  ASSERT_EQ(plan.variants.size(), 4u);
+  EXPECT_EQ(plan.variants[1].label, "depth = 2, tokens = 1000000");
+  for (const size_t i : {0, 2}) EXPECT_EQ(plan.trials[i].config.train.max_steps, 391);  // 100,000 / 256, rounded up
+  for (const size_t i : {1, 3}) EXPECT_EQ(plan.trials[i].config.train.max_steps, 3907);
+  // 8 times the weights, 10 times the tokens
+  EXPECT_NEAR(plan.trials[3].config.optim.lr, 1e-2 * std::pow(80, -0.125), 1e-6);
+}
+
 TEST(Ladder, GridsOfRatesAndBatchesAreCrossed) {
   const Plan plan = ladder_plan("depth = 2\nwidth_per_layer = 16\nhead_width = 16\n",
                                 "[optim]\nlr = [1e-3, 1e-2]\n[train]\nbatch_size = [2, 4, 8]\n");
@@ -77,6 +89,7 @@ TEST(Ladder, Refusals) {
   refused("depth = [2, 3]\n", "[train]\nmax_steps = 5\n", "train.max_steps is derived");
   refused("depth = [2, 3]\ndepths = 3\n", "", "depth");
   refused("depth = [0, 3]\n", "", "ladder.depth");
+  refused("depth = [2, 3]\ntokens = 1000\ntokens_per_param = 5\n", "", "Leave out either");
 }
 
 TEST(Cost, SizesAreExact) {

@@ -99,6 +99,13 @@ TEST(ScalingAnalysis, OneSchemesCoefficientsStandAtTheTop) {
   EXPECT_THAT(analysis.notes.at(0), HasSubstr("off the law"));
 }
 
+TEST(ScalingAnalysis, ALawThatDoesNotDescribeTheRunsIsSaidToBeNone) {
+  ScalingData data;
+  add_runs(data, "", 1, 0.1);
+  const ScalingAnalysis analysis = analyse_scaling(data, quick);
+  EXPECT_THAT(analysis.notes, testing::Contains(HasSubstr("does not describe them")));
+}
+
 TEST(ScalingAnalysis, CriticalBatchOfTheBestRates) {
   ScalingData data;
   add_batches(data, "gpt+", 2000);
