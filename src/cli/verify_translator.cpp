@@ -103,6 +103,7 @@ class TranslatorVerification {
                           .limits = limits()};
       hypotheses_ = beam_search(model_, task, {.beam = imported_.beam, .length_penalty = imported_.length_penalty});
     }
+    if (hypotheses_.empty()) throw Error("verify", "stopped by a signal.", Exit::stopped);
     const std::string key = str("expect.beam.", sentence);
     const Tensor expected = load_tensor(file_.at(key + ".symbols"));
     const auto& found = hypotheses_.at(static_cast<size_t>(sentence));

@@ -78,7 +78,8 @@ TEST(BeamSearch, ScoresAreThoseOfTheWholePass) {
   const torch::NoGradGuard no_grad;
   for (const double alpha : {0.0, 0.6}) {
     double before = 1e9;
-    for (const Hypothesis& found : beam_search(model, one, {.beam = 4, .length_penalty = alpha})[0]) {
+    const auto all = beam_search(model, one, {.beam = 4, .length_penalty = alpha});
+    for (const Hypothesis& found : all[0]) {
       const auto n = static_cast<int64_t>(found.symbols.size());
       std::vector<int64_t> inputs = {1};
       inputs.insert(inputs.end(), found.symbols.begin(), found.symbols.end() - 1);
