@@ -78,17 +78,17 @@ Contender peer(const BeamBenchOptions& options, const std::shared_ptr<Work>& wor
   const auto outputs = work->loaded.vocabulary.outputs();
   auto process = std::make_shared<ChildProcess>(std::vector<std::string>{options.python, options.peer});
   ask(*process, {{"cmd", "build"},
-                {"encoder_layers", work->loaded.config.translation.encoder_layers},
-                {"decoder_layers", c.n_layers},
-                {"heads", c.n_heads},
-                {"d_model", c.d_model},
-                {"d_ff", c.d_ff},
-                {"source_vocab", work->loaded.vocabulary.size()},
-                {"target_vocab", std::count(outputs.begin(), outputs.end(), true)},
-                {"threads", options.bench.threads},
-                {"beam", work->loaded.config.translation.beam},
-                {"batch", work->batch},
-                {"lengths", lengths}});
+                 {"encoder_layers", work->loaded.config.translation.encoder_layers},
+                 {"decoder_layers", c.n_layers},
+                 {"heads", c.n_heads},
+                 {"d_model", c.d_model},
+                 {"d_ff", c.d_ff},
+                 {"source_vocab", work->loaded.vocabulary.size()},
+                 {"target_vocab", std::count(outputs.begin(), outputs.end(), true)},
+                 {"threads", options.bench.threads},
+                 {"beam", work->loaded.config.translation.beam},
+                 {"batch", work->batch},
+                 {"lengths", lengths}});
   Contender one = contender(work, "ctranslate2", label);
   one.run = [process] { return ask(*process, {{"cmd", "translate"}}).value("seconds", 0.0); };
   return one;

@@ -113,8 +113,8 @@ std::optional<int64_t> Peer::peak_bytes() {
 }
 
 std::vector<std::string> own_server(const std::string& config, const std::string& scheme, const std::string& path) {
-  std::vector<std::string> command = {"/proc/self/exe", "bench",  "study", "--serve", "--config",
-                                      config,           "--path", path};
+  std::vector<std::string> command = {"/proc/self/exe", "bench", "study",  "--serve",
+                                      "--config",       config,  "--path", path};
   if (!scheme.empty()) command.insert(command.end(), {"--scheme", scheme});
   return command;
 }

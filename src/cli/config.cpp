@@ -22,7 +22,8 @@ void print_markdown(const FieldList& list) {
       section = field.key.substr(0, dot);
       print_line(str("\n## [", section, "]\n\n| key | default | expected | meaning |\n|---|---|---|---|"));
     }
-    print_line(str("| `", field.key, "` | `", field.get(), "` | ", field.expected, " | ", replace_all(field.doc, "|", "\\|"), " |"));
+    print_line(str("| `", field.key, "` | `", field.get(), "` | ", field.expected, " | ",
+                   replace_all(field.doc, "|", "\\|"), " |"));
   }
 }
 

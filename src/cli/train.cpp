@@ -55,7 +55,8 @@ Exit report(const TrainingRun& trainer, const std::string& folder, Outcome outco
   const TrainState& state = trainer.state();
   if (outcome == Outcome::diverged)
     throw Error("train",
-                str(divergence(trainer), ". The last checkpoint is untouched. Try a smaller optim.lr, a longer optim.warmup_steps, or a "
+                str(divergence(trainer),
+                    ". The last checkpoint is untouched. Try a smaller optim.lr, a longer optim.warmup_steps, or a "
                     "scheme that bounds the logits, such as norm.scheme=qknorm."),
                 Exit::diverged);
   if (state.last_eval >= 0)
@@ -115,7 +116,8 @@ void add_train(CLI::App& app, Exit& exit) {
       "  normlab train --config recipes/shakespeare-cpu.toml --out runs/plain\n"
       "  normlab train -c recipes/shakespeare-cpu.toml --set norm.scheme=lp norm.p=2.5 data.fold=3 --out runs/lp\n"
       "  normlab train --resume --out runs/lp\n"
-      "--set probe.every=50 measures attention, gradients and updates on the way; `normlab inspect --help` defines them.\n"
+      "--set probe.every=50 measures attention, gradients and updates on the way; `normlab inspect --help` defines "
+      "them.\n"
       "Ctrl-C saves and exits with 75; a second Ctrl-C ends at once. SIGUSR2 saves and goes on.");
   verb->callback([options, &exit] { exit = train(*options); });
 }

@@ -108,10 +108,8 @@ Exit verify(const VerifyOptions& options) {
     try {
       for (const Check& check : checks_of(path, options.kernels)) {
         good = good && check.passed();
-        rows.push_back({{"check", check.name},
-                        {"error", check.error},
-                        {"bound", check.bound},
-                        {"passed", check.passed()}});
+        rows.push_back(
+            {{"check", check.name}, {"error", check.error}, {"bound", check.bound}, {"passed", check.passed()}});
         if (!options.json)
           print_line(str(check.passed() ? "  ok    " : "  FAIL  ", significant(check.error, 2), "  ", check.name));
       }

@@ -126,8 +126,8 @@ PairVocabulary PairVocabulary::from_json(const json& in) {
 
 std::vector<int32_t> PairVocabulary::encode(Side side, std::string_view line, const BpeDropout& dropout) {
   std::vector<int32_t> ids;
-  const auto segmented = segmenters_.empty() ? std::string(line)
-                                             : segmenters_[static_cast<size_t>(side)].segment_line(line, dropout);
+  const auto segmented =
+      segmenters_.empty() ? std::string(line) : segmenters_[static_cast<size_t>(side)].segment_line(line, dropout);
   for (const std::string& subword : words_of(segmented)) {
     const auto found = id_of_.find(subword);
     ids.push_back(found == id_of_.end() ? unknown : found->second);

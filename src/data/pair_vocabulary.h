@@ -42,10 +42,10 @@ class PairVocabulary {
   PairVocabulary(BpeCodes codes, std::vector<std::string> subwords, std::array<std::vector<int32_t>, 2> of_side);
 
   BpeCodes codes_;
-  std::vector<std::string> subwords_;             // by id, from first_subword on
-  std::array<std::vector<int32_t>, 2> of_side_;   // ids that a side has, ascending
+  std::vector<std::string> subwords_;            // by id, from first_subword on
+  std::array<std::vector<int32_t>, 2> of_side_;  // ids that a side has, ascending
   std::unordered_map<std::string, int32_t> id_of_;
-  std::vector<BpeSegmenter> segmenters_;          // of source and target; none without codes
+  std::vector<BpeSegmenter> segmenters_;  // of source and target; none without codes
 };
 
 }  // namespace normlab

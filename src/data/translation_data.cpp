@@ -24,8 +24,9 @@ fs::path find_folder(const std::string& name) {
     places.push_back(fs::path(home) / ".cache" / "normlab" / "data" / name);
   for (const fs::path& place : places)
     if (fs::is_directory(place)) return place;
-  throw DataError(name, "there is no such folder, neither here nor in $NORMLAB_DATA or the cache. Name the folder of the "
-                        "aligned files with --data, or set NORMLAB_DATA to the folder that holds it.");
+  throw DataError(name,
+                  "there is no such folder, neither here nor in $NORMLAB_DATA or the cache. Name the folder of the "
+                  "aligned files with --data, or set NORMLAB_DATA to the folder that holds it.");
 }
 
 // FOLDER/train.gl or FOLDER/train.gl.gz

@@ -15,10 +15,10 @@ struct EncodedPair {
 };
 
 struct TranslationFiles {
-  std::string folder;              // or the name of one in $NORMLAB_DATA or the user's cache
-  std::string source, target;      // languages: the ends of the files' names
-  std::string train, dev, test;    // their beginnings; no `dev`: a block of the training text is held out
-  int folds = 10, fold = 9;        // which
+  std::string folder;            // or the name of one in $NORMLAB_DATA or the user's cache
+  std::string source, target;    // languages: the ends of the files' names
+  std::string train, dev, test;  // their beginnings; no `dev`: a block of the training text is held out
+  int folds = 10, fold = 9;      // which
   PairVocabularySettings vocabulary;
   int64_t max_tokens = 0;  // of a side, marks included; longer pairs are left out of the training text
 };
@@ -27,10 +27,10 @@ struct TranslationData {
   PairVocabulary vocabulary;
   std::vector<EncodedPair> train;
   std::vector<std::string> train_source, train_target;  // the lines of `train`, for BPE dropout
-  ParallelText dev, test;       // `test` is empty when there is none
-  DroppedPairs dropped;         // from the training text
-  int length_p975 = 0;          // 97.5th percentile of the lengths of all training sequences, marks included
-  std::string sha256;           // of all files
+  ParallelText dev, test;                               // `test` is empty when there is none
+  DroppedPairs dropped;                                 // from the training text
+  int length_p975 = 0;  // 97.5th percentile of the lengths of all training sequences, marks included
+  std::string sha256;   // of all files
 };
 
 // DataError for files that are missing, not aligned, or leave nothing to train on.

@@ -17,7 +17,8 @@ using torch::Tensor;
 constexpr int longest_sentence = 1024;  // their positions have no end
 
 ImportedTranslator shape_of(const json& c) {
-  ImportedTranslator out{.model = {}, .norm = find_scheme(c.at("mha_sup").get<bool>() ? "qknorm" : "none"), .shape = {}};
+  ImportedTranslator out{
+      .model = {}, .norm = find_scheme(c.at("mha_sup").get<bool>() ? "qknorm" : "none"), .shape = {}};
   out.norm.placement = c.at("pre_act").get<bool>() ? NormPlacement::pre : NormPlacement::post;
   if (c.at("scnorm").get<bool>()) out.norm.sublayer = SublayerNorm::scale;
   if (c.at("fix_norm").get<bool>()) out.norm.embedding = EmbeddingNorm::fixnorm;
@@ -137,7 +138,8 @@ std::vector<TensorPart> translator_parts(const ImportedTranslator& imported, Enc
 Tensor rows_of(const Tensor& theirs, const TensorPart& part) {
   const Tensor flat = theirs.dim() == 0 ? theirs.view({1}) : theirs;
   if (part.first_row + part.rows > flat.size(0))
-    throw DataError(part.theirs, str("has ", flat.size(0), " rows, expected at least ", part.first_row + part.rows, "."));
+    throw DataError(part.theirs,
+                    str("has ", flat.size(0), " rows, expected at least ", part.first_row + part.rows, "."));
   return flat.narrow(0, part.first_row, part.rows);
 }
 

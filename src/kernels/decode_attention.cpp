@@ -46,9 +46,9 @@ void decode(const DecodeAttention& args, float* weights) {
     const size_t channel = head / args.group * args.d;
     float largest = -3.402823466e38F;
     for (size_t j = 0; j < args.keys; ++j) {
-      weights[j] = capped(dot(args.q + head * args.d, args.k + slot(j) * row + channel, args.d) * args.scale,
-                          args.soft_cap) *
-                   log2_e;
+      weights[j] =
+          capped(dot(args.q + head * args.d, args.k + slot(j) * row + channel, args.d) * args.scale, args.soft_cap) *
+          log2_e;
       largest = weights[j] > largest ? weights[j] : largest;
     }
     const float inverse = 1.0F / exponentials(weights, args.keys, largest);
@@ -79,9 +79,7 @@ void scalar::decode_attention(const DecodeAttention& args, float* weights) noexc
   const size_t row = args.heads / args.group * args.d;
   for (size_t head = 0; head < args.heads; ++head) {
     const size_t channel = head / args.group * args.d;
-    const auto place = [&](size_t j) {
-      return (args.slots ? static_cast<size_t>(args.slots[j]) : j) * row + channel;
-    };
+    const auto place = [&](size_t j) { return (args.slots ? static_cast<size_t>(args.slots[j]) : j) * row + channel; };
     float largest = -INFINITY;
     for (size_t j = 0; j < args.keys; ++j) {
       double sum = 0.0;

@@ -143,7 +143,8 @@ class Search {
     std::vector<int64_t> parents;
     for (size_t i = 0; i < sentences_.size(); ++i) {
       const auto first = static_cast<int64_t>(i * beam_), last = first + static_cast<int64_t>(beam_);
-      const bool finished = std::all_of(rows_.begin() + first, rows_.begin() + last, [](const Row& r) { return r.finished; });
+      const bool finished =
+          std::all_of(rows_.begin() + first, rows_.begin() + last, [](const Row& r) { return r.finished; });
       if (finished || length >= task_.limits[sentences_[i]]) {
         for (int64_t row = first; row < last; ++row)
           results_[sentences_[i]].push_back(std::move(rows_[static_cast<size_t>(row)].hypothesis));

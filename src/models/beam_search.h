@@ -1,6 +1,7 @@
 // Beam search with a translator: the best translations by log-probability over a penalty for length.
 //
-//   score = log p(y) / ((5 + |y|) / 6)^length_penalty          Wu et al. 2016, arXiv 1609.08144, as the QKNorm code has it
+//   score = log p(y) / ((5 + |y|) / 6)^length_penalty          Wu et al. 2016, arXiv 1609.08144, as the QKNorm code has
+//   it
 //
 // The first symbol may not be the end. A finished hypothesis keeps its score and its place in the beam until all of a
 // sentence's hypotheses are finished or as long as allowed. With the fused kernels the bits of a result do not depend

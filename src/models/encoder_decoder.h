@@ -69,9 +69,9 @@ class EncoderDecoder {
                      BeamState& beams) const;
 
   void visit(const ParameterVisitor& visitor);
-  NamedTensors state();                          // all that a checkpoint holds
-  NamedTensors parameters();                     // those that are trained
-  std::vector<WeightConstraint> constraints();   // one for each of parameters()
+  NamedTensors state();                         // all that a checkpoint holds
+  NamedTensors parameters();                    // those that are trained
+  std::vector<WeightConstraint> constraints();  // one for each of parameters()
   void after_step();
   void pack_weights() const;
   EncoderDecoder alias() const;
@@ -92,10 +92,10 @@ class EncoderDecoder {
   ModelConfig config_;
   TranslatorShape shape_;
   NormScheme scheme_;
-  torch::Tensor embedding_;   // [v, c]
-  torch::Tensor languages_;   // [n_languages, c]
-  torch::Tensor out_bias_;    // [v]; undefined without biases
-  torch::Tensor positions_;   // [seq_len, c]: learned, or constants; undefined with RoPE
+  torch::Tensor embedding_;     // [v, c]
+  torch::Tensor languages_;     // [n_languages, c]
+  torch::Tensor out_bias_;      // [v]; undefined without biases
+  torch::Tensor positions_;     // [seq_len, c]: learned, or constants; undefined with RoPE
   ScaledParameter model_gain_;  // [1] when all layers share one gain
   RopeTable rope_;
   std::vector<Block> encoder_, decoder_;

@@ -15,7 +15,8 @@ Tensor in_whole_vectors(const Tensor& x_bthd, const Normalise& normalise) {
   constexpr int64_t two_vectors = 16;
   const Tensor rows = x_bthd.reshape({-1, 1, x_bthd.size(2), x_bthd.size(3)});
   const int64_t n = rows.size(0), left_over = n % two_vectors;
-  const Tensor whole = left_over == 0 ? rows : torch::constant_pad_nd(rows, {0, 0, 0, 0, 0, 0, 0, two_vectors - left_over});
+  const Tensor whole =
+      left_over == 0 ? rows : torch::constant_pad_nd(rows, {0, 0, 0, 0, 0, 0, 0, two_vectors - left_over});
   return normalise(whole).narrow(0, 0, n).reshape(x_bthd.sizes());
 }
 

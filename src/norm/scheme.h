@@ -105,7 +105,8 @@ const NormScheme& find_scheme(const std::string& name);
 void list_fields(NormScheme& scheme, FieldList& list);
 // Refuses combinations that make no sense, with the reason.
 void check(const NormScheme& scheme);
-// What a translator, which adds languages to its embeddings and has no scaled output, lacks for this scheme; empty: nothing.
+// What a translator, which adds languages to its embeddings and has no scaled output, lacks for this scheme; empty:
+// nothing.
 std::string why_no_translator(const NormScheme& scheme);
 
 // Initial gain for heads of d_head channels and sequences of `length` tokens. `matched` gives every p the spread of

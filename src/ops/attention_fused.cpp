@@ -33,7 +33,8 @@ struct Call : torch::CustomClassHolder {
   int64_t units() const { return batch * n_kv_heads; }
 };
 
-// The tensors of a call that may have gradients; undefined where absent, kv where it is part of q (self-attention). Affine ones are [d] for all heads or [h * d].
+// The tensors of a call that may have gradients; undefined where absent, kv where it is part of q (self-attention).
+// Affine ones are [d] for all heads or [h * d].
 enum Input { q_input, kv_input, gain_input, p_input, q_weight, q_bias, k_weight, k_bias, n_inputs };
 using Inputs = std::array<Tensor, n_inputs>;
 
@@ -182,8 +183,8 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
                         const Optional& p, const Optional& qw, const Optional& qb, const Optional& kw,
                         const Optional& kb, const c10::intrusive_ptr<Call>& call) {
     const auto flat = [](const Optional& tensor) { return tensor ? tensor->contiguous() : Tensor(); };
-    const Inputs in = {q.contiguous(), flat(kv), all_gains(*call, flat(gain)), flat(p), flat(qw), flat(qb), flat(kw),
-                       flat(kb)};
+    const Inputs in = {q.contiguous(), flat(kv), all_gains(*call, flat(gain)), flat(p), flat(qw), flat(qb),
+                       flat(kw),       flat(kb)};
     const int64_t t = call->spec.tq, d = call->spec.d, group = call->spec.group;
     const Tensor o = torch::empty({call->batch, t, call->n_heads, d}, q.options());
     const Tensor lse = torch::empty({call->batch, call->n_heads, t}, q.options());
@@ -258,9 +259,8 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
 
 Tensor run_fused(const Tensor& q, const Tensor& kv, int64_t n_heads, const AttentionForm& form) {
   if (q.scalar_type() != torch::kFloat32 || !q.is_cpu())
-    throw Error("attention",
-                str("the fused kernel takes float32 on the CPU; got ", c10::str(q.scalar_type(), " on ", q.device()),
-                    ". Use model.kernels=composite."));
+    throw Error("attention", str("the fused kernel takes float32 on the CPU; got ",
+                                 c10::str(q.scalar_type(), " on ", q.device()), ". Use model.kernels=composite."));
   return FusedAttention::apply(q, kv.is_same(q) ? std::nullopt : std::optional(kv), given(form.gain),
                                given(form.qk.learned_p), given(form.q_affine.weight), given(form.q_affine.bias),
                                given(form.k_affine.weight), given(form.k_affine.bias), make_call(q, kv, n_heads, form));

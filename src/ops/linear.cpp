@@ -30,7 +30,8 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
     std::vector<int64_t> shape = x.sizes().vec();
     shape.back() = size.out;
     // A copy even of a single row: the product is added to it.
-    const Tensor y = bias ? bias->expand(shape).clone(torch::MemoryFormat::Contiguous) : torch::empty(shape, x.options());
+    const Tensor y =
+        bias ? bias->expand(shape).clone(torch::MemoryFormat::Contiguous) : torch::empty(shape, x.options());
     product_forward(size, x.const_data_ptr<float>(), *packed->weight, bias.has_value(), y.mutable_data_ptr<float>());
     context->save_for_backward({x, weight});
     context->saved_data["bias"] = bias.has_value();  // an absent input has no index in needs_input_grad()

@@ -127,8 +127,10 @@ Table bootstrap_table(const ChartInput& input) {
     const StatisticRows baseline = test_rows(input, *partner, reference), output = test_rows(input, trial, reference);
     if (baseline.empty() || output.empty()) continue;
     const Significance found = compare_outputs(baseline, output, score, {});
-    table.rows.push_back({text_cell(trial_name(input.results, trial)), {fixed(*trial.test_bleu, 2), *trial.test_bleu},
-                          signed_cell(found.difference, 2), text_cell(interval_text(found.interval)),
+    table.rows.push_back({text_cell(trial_name(input.results, trial)),
+                          {fixed(*trial.test_bleu, 2), *trial.test_bleu},
+                          signed_cell(found.difference, 2),
+                          text_cell(interval_text(found.interval)),
                           number_cell(found.p_value, 2)});
   }
   return table;
@@ -153,8 +155,10 @@ std::optional<Figure> bleu_chart(const ChartInput& input) {
       for (const BleuPoint& point : trial.bleus)
         if (trial.variant == variant) by_step[point.step].push_back(point.bleu);
     if (by_step.empty()) continue;
-    Series series{.label = input.results.plan.variants[variant].label, .style = input.styles.variants[variant],
-                  .x = {{}}, .y = {}};
+    Series series{.label = input.results.plan.variants[variant].label,
+                  .style = input.styles.variants[variant],
+                  .x = {{}},
+                  .y = {}};
     for (const auto& [step, bleus] : by_step) {
       series.x.front().push_back(static_cast<double>(step));
       series.y.push_back(mean(bleus));

@@ -74,7 +74,8 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
                              {"Is it chance?", tests_text, {&charts.differences}, {test_table(input)}}};
   parts[1].after = friedman_text(input);
   if (charts.map) parts[0].figures.push_back(&*charts.map);
-  if (charts.bleu) parts.insert(parts.begin(), {"Which translates best?", bleu_text, {&*charts.bleu}, bleu_tables(input)});
+  if (charts.bleu)
+    parts.insert(parts.begin(), {"Which translates best?", bleu_text, {&*charts.bleu}, bleu_tables(input)});
   if (!groups.empty()) parts.push_back(group_part(input, groups, charts));
   parts.push_back({"How fast does it learn?",
                    "Steps and processor time until the curve, linear between evaluations, first reaches the target. A "
@@ -85,7 +86,9 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
   parts.push_back({"What does it cost?", "", {&charts.time}});
   parts.push_back({"Does it hold in every fold?", "", {&charts.folds}});
   if (!charts.stability.empty())
-    parts.push_back({"How stable is it?", "Largest logits and entropies are those of the probes; the definitions are in normlab inspect --help."});
+    parts.push_back(
+        {"How stable is it?",
+         "Largest logits and entropies are those of the probes; the definitions are in normlab inspect --help."});
   for (const Figure& each : charts.stability) parts.back().figures.push_back(&each);
   if (!charts.gains.empty()) parts.push_back({"What the gains learn", ""});
   for (const Figure& each : charts.gains) parts.back().figures.push_back(&each);

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* status_names[] = {"missing", "started", "finished", "diverged", "crashed", "damaged"};
 const std::set<std::string> harmless_keys = {"train.threads", "train.save_every", "train.keep_last", "train.keep_best",
-                                               "translation.length_p975"};
+                                             "translation.length_p975"};
 
 fs::path record_file(const Trial& trial) { return trial.folder / "trial.json"; }
 

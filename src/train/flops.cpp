@@ -28,8 +28,8 @@ double flops_of_step(const Config& config, int vocab_size) {
     ModelConfig encoder = config.model;
     encoder.n_layers = config.translation.encoder_layers;
     const double d = config.model.d_model, cross = 4.0 * d * config.model.n_heads * config.model.d_head;
-    const double entries = matrix_entries(config.model, vocab_size) + matrix_entries(encoder, 0) +
-                           config.model.n_layers * cross;
+    const double entries =
+        matrix_entries(config.model, vocab_size) + matrix_entries(encoder, 0) + config.model.n_layers * cross;
     return 6.0 * entries * static_cast<double>(config.translation.batch_tokens) * config.train.accumulate;
   }
   const double tokens = double{1} * config.train.batch_size * config.train.accumulate * config.model.seq_len;

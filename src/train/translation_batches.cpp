@@ -5,7 +5,8 @@
 namespace normlab {
 namespace {
 
-constexpr uint64_t word_stream = 0x776f7264, bpe_stream = 0x627065;  // "word", "bpe": apart from other draws of the seed
+constexpr uint64_t word_stream = 0x776f7264,
+                   bpe_stream = 0x627065;  // "word", "bpe": apart from other draws of the seed
 
 PairLengths lengths_of(const EncodedPair& pair) {
   return {static_cast<int64_t>(pair.source.size()), static_cast<int64_t>(pair.target.size()) + 1};

@@ -44,7 +44,8 @@ TranslationTrainer::TranslationTrainer(const Config& config, TranslationData dat
     throw DataError("--resume",
                     "the text has changed since the run was started. Go on with the text it was started with.");
   state_.data_sha256 = data_.sha256;
-  if (!latest) log_line(str(data_.train.size(), " pairs, ", data_.vocabulary.size(), " subwords; ", data_.dropped.describe()));
+  if (!latest)
+    log_line(str(data_.train.size(), " pairs, ", data_.vocabulary.size(), " subwords; ", data_.dropped.describe()));
   // What was written after the checkpoint will be written again, the same but for times.
   MetricsLog::retain(run_.metrics(), [&](const nlohmann::ordered_json& row) {
     const int64_t step = row["step"];
@@ -115,8 +116,7 @@ std::optional<double> TranslationTrainer::dev_loss() {
 // The translation is kept in the run as translations/NAME.LANGUAGE.
 std::optional<double> TranslationTrainer::bleu_of(const ParallelText& text, const std::string& name) {
   const BeamOptions options{config_.translation.beam, config_.translation.length_penalty};
-  const auto lines =
-      translate_lines(stepper_.model(), data_.vocabulary, text.source, options, sentences_at_once);
+  const auto lines = translate_lines(stepper_.model(), data_.vocabulary, text.source, options, sentences_at_once);
   if (lines.size() != text.source.size()) return std::nullopt;
   std::vector<std::string> output;
   std::string file;
@@ -203,8 +203,8 @@ Outcome TranslationTrainer::run(const std::function<void(const Progress&)>& show
     const bool evaluating = wanted && state_.last_eval < state_.step;
     const bool evaluated = evaluating && evaluate_now();
     if (evaluated && !std::isfinite(state_.val_loss)) return Outcome::diverged;
-    const bool enough = (config_.train.early_stop > 0 && state_.evals_since_best >= config_.train.early_stop) ||
-                        decayed_to_the_end();
+    const bool enough =
+        (config_.train.early_stop > 0 && state_.evals_since_best >= config_.train.early_stop) || decayed_to_the_end();
     const bool stopping = stop_requested(), at_end = enough || (last && state_.last_eval == state_.step);
     if (stopping || last || enough || take_save_request() || due(config_.train.save_every) ||
         (evaluated && config_.train.save_every == 0))

@@ -46,10 +46,12 @@ TEST(Layers, IncludeOnlyDownwards) {
       std::smatch match;
       if (!std::regex_search(line, match, include)) continue;
       const std::string target = match[1], folder = target.substr(0, target.find('/'));
-      if (may_include.contains(folder) && folder != layer)
+      if (may_include.contains(folder) && folder != layer) {
         EXPECT_TRUE(may_include.at(layer).contains(folder)) << entry.path() << " includes " << target;
-      if (folder == "torch" || folder == "ATen" || folder == "c10")
+      }
+      if (folder == "torch" || folder == "ATen" || folder == "c10") {
         EXPECT_TRUE(above_torch_line.contains(layer)) << entry.path() << " includes " << target;
+      }
     }
   }
   EXPECT_GT(files, 50);

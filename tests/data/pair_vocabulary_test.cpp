@@ -10,7 +10,8 @@ namespace normlab {
 namespace {
 
 ParallelText text() {
-  return {{"o gato come", "o can come pan", "gatos e cans", "o pan"}, {"the cat eats", "the dog eats bread", "cats and dogs", "the bread"}};
+  return {{"o gato come", "o can come pan", "gatos e cans", "o pan"},
+          {"the cat eats", "the dog eats bread", "cats and dogs", "the bread"}};
 }
 
 TEST(PairVocabulary, EncodesAndDecodes) {

@@ -19,7 +19,12 @@ class TranslationDataTest : public ::testing::Test {
     write_file_atomically(path() / name, text);
   }
   TranslationFiles files() {
-    return {.folder = path().string(), .source = "a", .target = "b", .train = "train", .dev = "dev", .test = "",
+    return {.folder = path().string(),
+            .source = "a",
+            .target = "b",
+            .train = "train",
+            .dev = "dev",
+            .test = "",
             .vocabulary = {.operations = 10}};
   }
 
@@ -58,7 +63,8 @@ TEST_F(TranslationDataTest, HoldsOutAFoldWithoutDevelopmentFiles) {
 
 TEST_F(TranslationDataTest, DropsWhatIsTooLongAndSaysSo) {
   for (const char* name : {"train.a", "train.b", "dev.a", "dev.b"}) write(name, 20);
-  write_file_atomically(path() / "train.a", read_file(path() / "train.a") + "x x x x x x x x x x x x x x x x x x x\n\n");
+  write_file_atomically(path() / "train.a",
+                        read_file(path() / "train.a") + "x x x x x x x x x x x x x x x x x x x\n\n");
   write_file_atomically(path() / "train.b", read_file(path() / "train.b") + "x\nx\n");
   TranslationFiles wanted = files();
   wanted.max_tokens = 18;

@@ -70,13 +70,13 @@ def test_commands_in_the_documents_exist():
 
 
 def test_a_mechanism_is_named_in_five_files():
-    """The table of docs/add-a-scheme.md, against the sources."""
+    """The table of docs/add-a-scheme.md, against the sources; importers of others' weights come on top."""
     page = (ROOT / "docs/add-a-scheme.md").read_text()
     mechanism, table = re.search(r"<!-- files of (\S+) -->(.*?)<!-- end of files -->", page, re.DOTALL).groups()
     listed = set(re.findall(r"^\| `(src/\S+)`", table, re.MULTILINE))
     enum, value = mechanism.split("::")
     declares = rf"enum class {enum} \{{[^}}]*\b{value}\b|enum_names<{enum}>\(\) \{{[^}}]*\"{value}\"|{enum}::{value}\b"
     naming = {str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.*")
-              if re.search(declares, path.read_text())}
+              if re.search(declares, path.read_text()) and not path.name.startswith("import")}
     assert naming == listed
     assert len(listed) <= 5

@@ -29,8 +29,16 @@ struct Case {
     for (size_t j = 0; j < keys; ++j) slots.push_back(static_cast<int32_t>((7 * j + 1) % places));
   }
   DecodeAttention args(bool scattered) {
-    return {.heads = heads, .group = group, .d = d, .scale = 0.7F, .q = q.data(), .k = k.data(), .v = v.data(),
-            .slots = scattered ? slots.data() : nullptr, .keys = keys, .o = o.data()};
+    return {.heads = heads,
+            .group = group,
+            .d = d,
+            .scale = 0.7F,
+            .q = q.data(),
+            .k = k.data(),
+            .v = v.data(),
+            .slots = scattered ? slots.data() : nullptr,
+            .keys = keys,
+            .o = o.data()};
   }
 };
 

@@ -40,7 +40,8 @@ TranslationBatch batch() {
   const OutputVocabulary outputs = make_output_vocabulary(allowed);
   const Tensor targets = torch::tensor({{7, 8, 9, 2}, {12, 2, 0, 0}}, torch::kInt64);
   const Tensor labels = outputs.place_v.index_select(0, targets.flatten()).view_as(targets);
-  return {.source = {torch::tensor({{4, 5, 6, 11, 2}, {7, 4, 2, 0, 0}}, torch::kInt64), torch::tensor({5, 3}, torch::kInt64)},
+  return {.source = {torch::tensor({{4, 5, 6, 11, 2}, {7, 4, 2, 0, 0}}, torch::kInt64),
+                     torch::tensor({5, 3}, torch::kInt64)},
           .inputs_bt = torch::tensor({{1, 7, 8, 9}, {1, 12, 0, 0}}, torch::kInt64),
           .labels_bt = labels.masked_fill(targets.eq(0), -1),
           .outputs = outputs};
@@ -101,6 +102,7 @@ TEST(EncoderDecoder, FusedEqualsComposite) {
   for (const NormScheme& scheme : schemes()) {
     SCOPED_TRACE(scheme.name);
     ModelConfig config = small();
+    if (!why_not_fused(config, scheme).empty()) continue;
     config.dropout = 0.2;
     config.kernels = Kernels::fused;
     EncoderDecoder fused = build(config, scheme, torch::kFloat32);
