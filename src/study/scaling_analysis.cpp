@@ -191,7 +191,8 @@ ScalingAnalysis analyse_scaling(const ScalingData& data, const FitOptions& optio
   if (analysis.schemes.empty() && analysis.batches.empty()) {
     if (!refused) throw DataError("fit", "there are no finished runs to fit.");
     const std::string left_out = best.notes.empty() ? "" : str(" Left out: ", join(best.notes, "; "), ".");
-    throw DataError("fit", str(refused->what(), left_out));
+    const std::string place = "[fit] ", reason = refused->what();
+    throw DataError("fit", (reason.starts_with(place) ? reason.substr(place.size()) : reason) + left_out);
   }
   if (analysis.schemes.size() > 1) {
     std::vector<std::vector<ScalingPoint>> sets;

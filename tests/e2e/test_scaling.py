@@ -58,7 +58,8 @@ def test_fit_says_why_it_refuses(tmp_path, rows, expected):
     path = tmp_path / "points.csv"
     path.write_text("\n".join(["n_params,n_tokens,loss", *rows]) + "\n")
     done = run("fit", "--points", path, "--out", tmp_path / "fit", check=3)
-    assert expected in done.stderr and not (tmp_path / "fit").exists()
+    assert expected in done.stderr and "[fit] [fit]" not in done.stderr
+    assert not (tmp_path / "fit").exists()
 
 
 def test_wrong_usage(tmp_path):
