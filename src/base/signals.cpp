@@ -9,16 +9,16 @@
 namespace normlab {
 namespace {
 
-std::atomic<bool> stop = false;
+std::atomic<bool> stop_wanted = false;
 std::atomic<bool> interrupted = false;
 std::atomic<bool> save = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 void on_interrupt(int) {
   if (interrupted.exchange(true)) ::_exit(130);
-  stop = true;
+  stop_wanted = true;
 }
-void on_stop(int) { stop = true; }
+void on_stop(int) { stop_wanted = true; }
 void on_save(int) { save = true; }
 
 void handle(int signal, void (*handler)(int)) {
@@ -39,7 +39,7 @@ void install_signal_handlers() {
   handle(SIGXFSZ, SIG_IGN);
 }
 
-bool stop_requested() { return stop; }
+bool stop_requested() { return stop_wanted; }
 
 bool take_save_request() { return save.exchange(false); }
 

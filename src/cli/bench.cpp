@@ -27,7 +27,7 @@ constexpr int fewest_rounds = 5, most_rounds = 50;
 void let_others_settle() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
 
 // A column of the table; it is left out when no row has a value.
-struct Column {
+struct BenchColumn {
   std::string title;
   bool is_text;
   std::function<std::string(const BenchRow&)> value;
@@ -35,8 +35,8 @@ struct Column {
 
 std::string in_bytes(const std::optional<int64_t>& bytes) { return bytes ? si(static_cast<double>(*bytes)) + "B" : ""; }
 
-const std::vector<Column>& columns() {
-  static const std::vector<Column> all = {
+const std::vector<BenchColumn>& columns() {
+  static const std::vector<BenchColumn> all = {
       {"config", true, [](const BenchRow& r) { return r.config; }},
       {"scheme", true, [](const BenchRow& r) { return r.scheme; }},
       {"path", true, [](const BenchRow& r) { return r.path; }},
@@ -138,7 +138,7 @@ nlohmann::ordered_json Bench::to_json(const BenchRow& row) const {
 
 void Bench::print_table() const {
   std::vector<std::string> lines(rows_.size() + 1);
-  for (const Column& column : columns()) {
+  for (const BenchColumn& column : columns()) {
     std::vector<std::string> cells = {column.title};
     size_t width = column.title.size();
     bool any = false;

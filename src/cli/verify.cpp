@@ -62,17 +62,8 @@ class Verification {
   }
 
   void ten_steps() {
-    const json optim = json::parse(metadata("optimizer"), nullptr, false);
-    const AdamWSettings settings{.beta1 = optim.at("betas").at(0),
-                                 .beta2 = optim.at("betas").at(1),
-                                 .eps = optim.at("eps"),
-                                 .weight_decay = optim.at("weight_decay")};
-    Stepper stepper(model_, settings);  // a copy of the model shares its tensors
-    std::vector<float> losses;
-    for (int step = 0; step < optim.at("steps").get<int>(); ++step)
-      losses.push_back(static_cast<float>(
-          stepper.step({{tokens_, targets_}}, Pass{}, optim.at("lr"), optim.at("clip_grad_norm")).loss));
-    compare("ten losses", torch::tensor(losses), "expect.losses", losses_bound);
+    compare("ten losses", losses_of_steps(file_, model_, Batch{tokens_, targets_}, Pass{}), "expect.losses",
+            losses_bound);
     for (const NameMatch& match : matches_)
       compare("after " + match.theirs, rows(match, /*gradient=*/false), "expect.after." + match.theirs, after_bound);
   }

@@ -1,5 +1,4 @@
 // normlab verify: a translator against the QKNorm authors' code, down to the hypotheses of its beam search.
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -12,7 +11,6 @@
 namespace normlab {
 namespace {
 
-using nlohmann::json;
 using torch::Tensor;
 
 constexpr int64_t padding = 0;
@@ -120,17 +118,8 @@ class TranslatorVerification {
   }
 
   void ten_steps() {
-    const json optim = json::parse(reference_metadata(file_, "optimizer"));
-    const AdamWSettings settings{.beta1 = optim.at("betas").at(0),
-                                 .beta2 = optim.at("betas").at(1),
-                                 .eps = optim.at("eps"),
-                                 .weight_decay = optim.at("weight_decay")};
-    TranslationStepper stepper(model_, settings);  // a copy of the model shares its tensors
-    std::vector<float> losses;
-    for (int step = 0; step < optim.at("steps").get<int>(); ++step)
-      losses.push_back(static_cast<float>(
-          stepper.step({batch_}, Pass{.training = true}, optim.at("lr"), optim.at("clip_grad_norm")).loss));
-    compare("ten losses", torch::tensor(losses), "expect.losses", losses_bound);
+    compare("ten losses", losses_of_steps(file_, model_, batch_, Pass{.training = true}), "expect.losses",
+            losses_bound);
     for (const TensorPart& part : parts_) after(part);
   }
 

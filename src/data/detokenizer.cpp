@@ -19,16 +19,16 @@ constexpr Escape escapes[] = {{"&bar;", "|"}, {"&#124;", "|"}, {"&lt;", "<"},   
                               {"&bra;", "["}, {"&ket;", "]"},  {"&quot;", "\""}, {"&apos;", "'"},
                               {"&#91;", "["}, {"&#93;", "]"},  {"&amp;", "&"}};
 
-struct Range {
+struct CodeBlock {
   char32_t first, last;
 };
-constexpr Range cjk[] = {{0x1100, 0x11FF}, {0x2E80, 0xA4CF}, {0xA840, 0xA87F}, {0xAC00, 0xD7AF},
-                         {0xF900, 0xFAFF}, {0xFE30, 0xFE4F}, {0xFF65, 0xFFDC}, {0x20000, 0x2FFFF}};
+constexpr CodeBlock cjk[] = {{0x1100, 0x11FF}, {0x2E80, 0xA4CF}, {0xA840, 0xA87F}, {0xAC00, 0xD7AF},
+                             {0xF900, 0xFAFF}, {0xFE30, 0xFE4F}, {0xFF65, 0xFFDC}, {0x20000, 0x2FFFF}};
 
 using Token = std::u32string;
 
 bool is_cjk(char32_t c) {
-  return std::ranges::any_of(cjk, [c](const Range& range) { return c >= range.first && c <= range.last; });
+  return std::ranges::any_of(cjk, [c](const CodeBlock& block) { return c >= block.first && c <= block.last; });
 }
 bool is_letter(char32_t c) { return char_class(c) == CharClass::letter; }
 bool is_letter_or_digit(char32_t c) { return is_letter(c) || char_class(c) == CharClass::number; }

@@ -2,8 +2,10 @@
 #include "data/pair_vocabulary.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "data/bpe_learn.h"
@@ -13,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kind = "bpe pair";
+constexpr const char* pair_kind = "bpe pair";
 
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> words;
@@ -22,9 +24,11 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-WordCounts count_subwords(const std::vector<std::string>& lines, BpeSegmenter* segmenter) {
+using Segmentation = std::function<std::string(const std::string&)>;  // of a line, with spaces between its subwords
+
+WordCounts count_subwords(const std::vector<std::string>& lines, const Segmentation& segmented) {
   WordCounts counts;
-  for (const std::string& line : lines) counts.add_line(segmenter ? segmenter->segment_line(line) : line);
+  for (const std::string& line : lines) counts.add_line(segmented(line));
   return counts;
 }
 
@@ -37,9 +41,12 @@ BpeVocabulary frequent(const WordCounts& counts, int64_t min_frequency) {
 
 }  // namespace
 
-PairVocabulary::PairVocabulary(BpeCodes codes, std::vector<std::string> subwords,
+PairVocabulary::PairVocabulary(BpeCodes codes, std::optional<SentencePieces> pieces, std::vector<std::string> subwords,
                                std::array<std::vector<int32_t>, 2> of_side)
-    : codes_(std::move(codes)), subwords_(std::move(subwords)), of_side_(std::move(of_side)) {
+    : codes_(std::move(codes)),
+      pieces_(std::move(pieces)),
+      subwords_(std::move(subwords)),
+      of_side_(std::move(of_side)) {
   for (size_t i = 0; i < subwords_.size(); ++i) id_of_.emplace(subwords_[i], first_subword + static_cast<int32_t>(i));
   if (codes_.empty()) return;
   for (const std::vector<int32_t>& ids : of_side_) {
@@ -52,21 +59,25 @@ PairVocabulary::PairVocabulary(BpeCodes codes, std::vector<std::string> subwords
 PairVocabulary PairVocabulary::learn(const ParallelText& text, const PairVocabularySettings& settings) {
   BpeCodes codes;
   const std::array<const std::vector<std::string>*, 2> sides = {&text.source, &text.target};
-  if (settings.operations > 0) {
+  if (!settings.pieces && settings.operations > 0) {
     WordCounts words;
     for (const auto* lines : sides)
       for (const std::string& line : *lines) words.add_line(line);
     codes = learn_bpe(words, {.operations = settings.operations});
   }
+  const auto segmentation = [&](BpeSegmenter& segmenter) -> Segmentation {
+    if (settings.pieces) return [&](const std::string& line) { return join(settings.pieces->segment(line), " "); };
+    if (codes.empty()) return [](const std::string& line) { return line; };
+    return [&](const std::string& line) { return segmenter.segment_line(line); };
+  };
   // The filter of a language holds what the codes alone make of its text often enough.
   std::array<WordCounts, 2> counts;
   WordCounts joint;
   for (size_t side = 0; side < sides.size(); ++side) {
     BpeSegmenter plain(codes);
-    const BpeVocabulary kept =
-        frequent(count_subwords(*sides[side], codes.empty() ? nullptr : &plain), settings.min_frequency);
+    const BpeVocabulary kept = frequent(count_subwords(*sides[side], segmentation(plain)), settings.min_frequency);
     BpeSegmenter filtered(codes, kept);
-    const WordCounts final_counts = count_subwords(*sides[side], codes.empty() ? nullptr : &filtered);
+    const WordCounts final_counts = count_subwords(*sides[side], segmentation(filtered));
     for (const auto& [word, count] : final_counts.rows()) {
       if (!kept.contains(word)) continue;
       counts[side].add(word, count);
@@ -86,24 +97,26 @@ PairVocabulary PairVocabulary::learn(const ParallelText& text, const PairVocabul
     for (const auto& [word, count] : counts[side].rows()) of_side[side].push_back(id_of.at(word));
     std::ranges::sort(of_side[side]);
   }
-  return {std::move(codes), std::move(subwords), std::move(of_side)};
+  return {std::move(codes), settings.pieces, std::move(subwords), std::move(of_side)};
 }
 
 json PairVocabulary::to_json() const {
   json codes = json::array();
   for (const auto& [first, second] : codes_) codes.push_back(first + " " + second);
-  return {{"kind", kind},
-          {"codes", std::move(codes)},
-          {"subwords", subwords_},
-          {"source", of_side_[0]},
-          {"target", of_side_[1]}};
+  json out = {{"kind", pair_kind},
+              {"codes", std::move(codes)},
+              {"subwords", subwords_},
+              {"source", of_side_[0]},
+              {"target", of_side_[1]}};
+  if (pieces_) out["sentencepiece"] = to_base64(pieces_->model());
+  return out;
 }
 
 PairVocabulary PairVocabulary::from_json(const json& in) {
   try {
-    if (in.at("kind") != kind)
-      throw DataError("tokenizer.json", str("got the kind '", in.at("kind").get<std::string>(), "', expected '", kind,
-                                            "': this is not the model of a translator."));
+    if (in.at("kind") != pair_kind)
+      throw DataError("tokenizer.json", str("got the kind '", in.at("kind").get<std::string>(), "', expected '",
+                                            pair_kind, "': this is not the model of a translator."));
     BpeCodes codes;
     for (const json& line : in.at("codes")) {
       const std::vector<std::string> parts = split(line.get<std::string>(), ' ');
@@ -118,7 +131,13 @@ PairVocabulary PairVocabulary::from_json(const json& in) {
       for (const int32_t id : ids)
         if (id < first_subword || id >= end)
           throw DataError("tokenizer.json", str("there is no subword ", id, ": the file is damaged."));
-    return {std::move(codes), std::move(subwords), std::move(of_side)};
+    std::optional<SentencePieces> pieces;
+    if (in.contains("sentencepiece")) {
+      const auto model = from_base64(in.at("sentencepiece").get<std::string>());
+      if (!model) throw DataError("tokenizer.json", "the SentencePiece model is not base64: the file is damaged.");
+      pieces.emplace(*model, "tokenizer.json");
+    }
+    return {std::move(codes), std::move(pieces), std::move(subwords), std::move(of_side)};
   } catch (const json::exception& error) {
     throw DataError("tokenizer.json", str("is not the vocabulary of a translator (", error.what(), ")."));
   }
@@ -126,9 +145,11 @@ PairVocabulary PairVocabulary::from_json(const json& in) {
 
 std::vector<int32_t> PairVocabulary::encode(Side side, std::string_view line, const BpeDropout& dropout) {
   std::vector<int32_t> ids;
-  const auto segmented =
-      segmenters_.empty() ? std::string(line) : segmenters_[static_cast<size_t>(side)].segment_line(line, dropout);
-  for (const std::string& subword : words_of(segmented)) {
+  const auto subwords = pieces_ ? pieces_->segment(line)
+                        : segmenters_.empty()
+                            ? words_of(line)
+                            : words_of(segmenters_[static_cast<size_t>(side)].segment_line(line, dropout));
+  for (const std::string& subword : subwords) {
     const auto found = id_of_.find(subword);
     ids.push_back(found == id_of_.end() ? unknown : found->second);
   }
@@ -141,7 +162,7 @@ std::string PairVocabulary::decode(const std::vector<int32_t>& ids) const {
     if (id == unknown) words.emplace_back("<unk>");
     if (id >= first_subword) words.push_back(subwords_.at(static_cast<size_t>(id - first_subword)));
   }
-  return join_subwords(join(words, " "));
+  return pieces_ ? pieces_->join(words) : join_subwords(join(words, " "));
 }
 
 std::vector<bool> PairVocabulary::outputs() const {
@@ -152,7 +173,8 @@ std::vector<bool> PairVocabulary::outputs() const {
 }
 
 bool PairVocabulary::operator==(const PairVocabulary& other) const {
-  return codes_ == other.codes_ && subwords_ == other.subwords_ && of_side_ == other.of_side_;
+  return codes_ == other.codes_ && pieces_ == other.pieces_ && subwords_ == other.subwords_ &&
+         of_side_ == other.of_side_;
 }
 
 }  // namespace normlab

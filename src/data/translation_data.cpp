@@ -121,7 +121,9 @@ TranslationData load_translation_data(const TranslationFiles& files) {
     sums += part.sums;
   }
   const DroppedPairs dropped = drop_unusable_pairs(train.text, /*max_tokens=*/0);
-  TranslationData data{.vocabulary = PairVocabulary::learn(train.text, files.vocabulary),
+  PairVocabularySettings settings = files.vocabulary;
+  if (!files.sentencepiece.empty()) settings.pieces.emplace(read_file(files.sentencepiece), files.sentencepiece);
+  TranslationData data{.vocabulary = PairVocabulary::learn(train.text, settings),
                        .train = {},
                        .train_source = {},
                        .train_target = {},

@@ -8,9 +8,9 @@
 namespace normlab {
 namespace {
 
-constexpr size_t n_remembered = 50;                                  // steps
-constexpr double spike = 1.25, explosion = 10.0;                     // times the largest of these steps
-constexpr double collapsed = 0.05, uniform = 0.99, saturated = 0.5;  // of the relative entropy; share of rows
+constexpr size_t n_remembered = 50;                                          // steps
+constexpr double spike = 1.25, explosion = 10.0;                             // times the largest of these steps
+constexpr double collapsed_entropy = 0.05, uniform = 0.99, saturated = 0.5;  // of the relative entropy; share of rows
 constexpr double large_logit = 100.0, vanished = 1e-7;
 
 enum Rule : size_t { collapse, saturation, uniformity, growth, vanishing, exploding, loss_spike };
@@ -59,7 +59,7 @@ struct RowCheck {
   bool (*bad)(double value);
 };
 constexpr RowCheck checks[] = {
-    {Quantity::relative_entropy, true, collapse, [](double x) { return x < collapsed; }},
+    {Quantity::relative_entropy, true, collapse, [](double x) { return x < collapsed_entropy; }},
     {Quantity::relative_entropy, true, uniformity, [](double x) { return x > uniform; }},
     {Quantity::saturated, true, saturation, [](double x) { return x > saturated; }},
     {Quantity::max_logit, true, growth, [](double x) { return x > large_logit; }},

@@ -12,7 +12,7 @@
 namespace normlab {
 namespace {
 
-constexpr double row_height = 44, box_height = 20;
+constexpr double box_height = 20;
 
 std::vector<double> finite(const std::vector<double>& values) {
   std::vector<double> kept;
@@ -52,8 +52,7 @@ Drawing draw(const BoxChart& chart, const Canvas& canvas) {
     for (const double value : box.values) range.include(value);
   }
   Svg svg;
-  const RowLayout layout{
-      .top = draw_heading(svg, canvas, chart.caption), .row_height = row_height, .note_titles = chart.note_titles};
+  const RowLayout layout{.top = draw_heading(svg, canvas, chart.caption), .note_titles = chart.note_titles};
   const PlotAxis x =
       make_axis(chart.axis_title, range.empty() ? range : padded(range, 0.04), false, canvas.narrow ? 4 : 7);
   const RowPlot plot = make_row_plot(canvas, x, rows, layout);

@@ -12,7 +12,7 @@
 namespace normlab {
 namespace {
 
-double plot_height(const Canvas& canvas) { return canvas.narrow ? 270 : 340; }
+double dot_plot_height(const Canvas& canvas) { return canvas.narrow ? 270 : 340; }
 
 void check(const DotChart& chart) {
   const std::size_t count = chart.categories.size();
@@ -62,7 +62,7 @@ Plot make_plot(const DotChart& chart, const Canvas& canvas, double top, double r
   const bool log = chart.log && range.low > 0;
   plot.y = make_axis(chart.y_title, range.empty() ? range : padded(range, 0.04, log), log, 6);
   const double left = label_width(plot.y) + 10;
-  plot.area = {left, top + y_title_height, canvas.width - left - right, plot_height(canvas)};
+  plot.area = {left, top + y_title_height, canvas.width - left - right, dot_plot_height(canvas)};
   fit(plot);
   return plot;
 }
@@ -106,7 +106,7 @@ void draw_series(Svg& svg, const Plot& plot, const DotChart& chart, std::size_t 
 
 Drawing draw(const DotChart& chart, const Canvas& canvas) {
   const std::vector<Key> names = keys(chart);
-  const bool at_ends = end_keys_fit(canvas, plot_height(canvas), names);
+  const bool at_ends = end_keys_fit(canvas, dot_plot_height(canvas), names);
   Svg svg;
   const double top = draw_heading(svg, canvas, chart.caption);
   const Plot plot = make_plot(chart, canvas, top, at_ends ? end_keys_width(names) : 4);

@@ -11,7 +11,7 @@
 namespace normlab {
 namespace {
 
-constexpr double row_height = 44, side_height = 22;
+constexpr double side_height = 22;
 
 // The text, or its first word where there is no room for more, or nothing.
 std::string fitting(const std::string& text, double room) {
@@ -60,8 +60,9 @@ Drawing draw(const IntervalChart& chart, const Canvas& canvas) {
   }
   Svg svg;
   const bool sides = !chart.below_zero.empty() || !chart.above_zero.empty();
-  const RowLayout layout{draw_heading(svg, canvas, chart.caption), row_height, sides ? side_height : 0,
-                         chart.note_titles};
+  const RowLayout layout{.top = draw_heading(svg, canvas, chart.caption),
+                         .head = sides ? side_height : 0,
+                         .note_titles = chart.note_titles};
   Extent air = padded(range, 0.04);
   if (range.low == 0) air.low = -0.04 * (air.high - air.low);  // zero is a line here and must not sit on the edge
   if (range.high == 0) air.high = 0.04 * (air.high - air.low);

@@ -21,16 +21,16 @@ double char_width(char c) {
 
 }  // namespace
 
-double text_width(std::string_view text, double font_size) {
+double text_width(std::string_view text, double size) {
   double width = 0;
   for (const char c : text) width += char_width(c);
-  return width * font_size;
+  return width * size;
 }
 
-std::vector<std::string> wrap(std::string_view text, double width, double font_size) {
+std::vector<std::string> wrap(std::string_view text, double width, double size) {
   std::vector<std::string> lines;
   for (const std::string& word : split(text, ' ')) {
-    if (!lines.empty() && text_width(str(lines.back(), ' ', word), font_size) <= width) {
+    if (!lines.empty() && text_width(str(lines.back(), ' ', word), size) <= width) {
       lines.back() += ' ' + word;
     } else if (!word.empty()) {
       lines.push_back(word);
@@ -39,13 +39,13 @@ std::vector<std::string> wrap(std::string_view text, double width, double font_s
   return lines;
 }
 
-std::string shortened(std::string_view text, double width, double font_size) {
-  if (text_width(text, font_size) <= width) return std::string(text);
+std::string shortened(std::string_view text, double width, double size) {
+  if (text_width(text, size) <= width) return std::string(text);
   const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; };
-  const double room = width - 0.9 * font_size;  // beside the ellipsis: more for the start, some for the end
+  const double room = width - 0.9 * size;  // beside the ellipsis: more for the start, some for the end
   std::size_t head = 0, tail = text.size();
-  while (head < tail && text_width(text.substr(0, head + 1), font_size) <= 0.6 * room) ++head;
-  while (tail > head && text_width(text.substr(tail - 1), font_size) <= 0.4 * room) --tail;
+  while (head < tail && text_width(text.substr(0, head + 1), size) <= 0.6 * room) ++head;
+  while (tail > head && text_width(text.substr(tail - 1), size) <= 0.4 * room) --tail;
   while (head > 0 && head < text.size() && continues(head)) --head;  // never half a character
   while (tail < text.size() && continues(tail)) ++tail;
   return str(text.substr(0, head), "\xE2\x80\xA6", text.substr(tail));

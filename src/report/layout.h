@@ -8,12 +8,12 @@
 namespace normlab {
 
 // An estimate in pixels for the wider of the usual system fonts, so that what is reserved is enough.
-double text_width(std::string_view text, double font_size);
+double text_width(std::string_view text, double size);
 
-std::vector<std::string> wrap(std::string_view text, double width, double font_size);
+std::vector<std::string> wrap(std::string_view text, double width, double size);
 
 // The text, or its start and its end around an ellipsis when it is wider than that: names often differ at the end.
-std::string shortened(std::string_view text, double width, double font_size);
+std::string shortened(std::string_view text, double width, double size);
 
 // Places at least `gap` apart and within [low, high], each as near to its wish as can be; the order is kept.
 // The wishes must be sorted. When they do not all fit, the gap shrinks.

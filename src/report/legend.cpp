@@ -10,7 +10,7 @@
 namespace normlab {
 namespace {
 
-constexpr double swatch = 22, swatch_gap = 8, value_gap = 12, row_height = 26, end_gap = 19, lead = 16;
+constexpr double swatch = 22, swatch_gap = 8, value_gap = 12, key_height = 26, end_gap = 19, lead = 16;
 
 std::string value_text(const Key& key) {
   if (std::isnan(key.last)) return "no data";
@@ -68,15 +68,15 @@ double draw_legend(Svg& svg, const Canvas& canvas, double top, const std::vector
   // Down the columns, so that neighbours in value are neighbours in the legend.
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const double x = static_cast<double>(i / rows) * (canvas.width + 20) / static_cast<double>(columns);
-    const double y = top + (static_cast<double>(i % rows) + 0.5) * row_height;
+    const double y = top + (static_cast<double>(i % rows) + 0.5) * key_height;
     open_series(svg, "key", keys[i].number, keys[i].style);
-    svg.rect(x - 4, y - row_height / 2, width + 8, row_height, "hit");
+    svg.rect(x - 4, y - key_height / 2, width + 8, key_height, "hit");
     draw_swatch(svg, keys[i], x, y);
     svg.text(x + swatch + swatch_gap, y + 4.5, shortened(keys[i].label, label, font_size));
     svg.text(x + width, y + 4.5, value_text(keys[i]), {{"class", "end value"}});
     svg.close();
   }
-  return top + static_cast<double>(rows) * row_height;
+  return top + static_cast<double>(rows) * key_height;
 }
 
 double end_keys_width(const std::vector<Key>& keys) {

@@ -28,7 +28,7 @@ struct RowPlot {
 
 struct RowLayout {
   double top;
-  double row_height;
+  double row_height = 44;
   double head = 0;  // kept free above the first row
   std::vector<std::string> note_titles = {};
 };

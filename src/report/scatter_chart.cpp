@@ -12,7 +12,7 @@
 namespace normlab {
 namespace {
 
-double plot_height(const Canvas& canvas) { return canvas.narrow ? 270 : 370; }
+double scatter_plot_height(const Canvas& canvas) { return canvas.narrow ? 270 : 370; }
 
 void check(const ScatterChart& chart) {
   for (const ScatterSeries& series : chart.series) {
@@ -57,7 +57,7 @@ Plot make_plot(const ScatterChart& chart, const Canvas& canvas, double top, doub
   plot.x = make_axis(chart.x_title, x.empty() ? x : padded(x, 0.03, log_x), log_x, canvas.narrow ? 4 : 7);
   plot.y = make_axis(chart.y_title, y.empty() ? y : padded(y, 0.04, log_y), log_y, canvas.narrow ? 5 : 6);
   const double left = label_width(plot.y) + 10;
-  plot.area = {left, top + y_title_height, canvas.width - left - right, plot_height(canvas)};
+  plot.area = {left, top + y_title_height, canvas.width - left - right, scatter_plot_height(canvas)};
   fit(plot);
   return plot;
 }
@@ -107,7 +107,7 @@ void draw_points(Svg& svg, const Plot& plot, const ScatterSeries& series) {
 
 Drawing draw(const ScatterChart& chart, const Canvas& canvas) {
   const std::vector<Key> names = keys(chart);
-  const bool at_ends = end_keys_fit(canvas, plot_height(canvas), names);
+  const bool at_ends = end_keys_fit(canvas, scatter_plot_height(canvas), names);
   Svg svg;
   const double top = draw_heading(svg, canvas, chart.caption);
   const Plot plot = make_plot(chart, canvas, top, at_ends ? end_keys_width(names) : 14);

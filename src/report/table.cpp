@@ -63,6 +63,8 @@ std::string html_row(const Table& table, const std::vector<Cell>& row, const std
 
 Cell text_cell(std::string_view text) { return {std::string(text), {}}; }
 
+Cell count_cell(std::size_t count) { return {str(count), static_cast<double>(count)}; }
+
 Cell number_cell(double value, int digits) {
   return {std::isnan(value) ? "\xE2\x80\x93" : with_minus(significant(value, digits)), value};
 }

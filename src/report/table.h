@@ -16,6 +16,7 @@ struct Cell {
   std::optional<double> number;
 };
 Cell text_cell(std::string_view text);
+Cell count_cell(std::size_t count);
 Cell number_cell(double value, int digits = 4);  // significant digits; a dash when it is not a number
 Cell signed_cell(double value, int decimals);    // with + or a true minus sign
 

@@ -19,7 +19,7 @@ namespace {
 using Indices = std::vector<size_t>;
 using IndexStatistic = std::function<double(const Indices&)>;
 
-double require_finite(double value) {
+double require_defined(double value) {
   if (std::isfinite(value)) return value;
   throw DataError("bootstrap",
                   "the statistic of a resample is not finite; got nan or inf, expected a number. "
@@ -50,7 +50,7 @@ std::vector<double> replicates(size_t n, const IndexStatistic& statistic, const 
   Indices drawn(n);
   for (size_t resample = 0; resample < values.size(); ++resample) {
     draw_resample(stream_key(options.seed, resample), counts, drawn);
-    values[resample] = require_finite(statistic(drawn));
+    values[resample] = require_defined(statistic(drawn));
   }
   std::sort(values.begin(), values.end());
   return values;
@@ -62,7 +62,7 @@ std::optional<double> acceleration(size_t n, const IndexStatistic& statistic) {
   Indices kept(n - 1);
   for (size_t left_out = 0; left_out < n; ++left_out) {
     for (size_t i = 0; i + 1 < n; ++i) kept[i] = i + (i >= left_out);
-    without[left_out] = require_finite(statistic(kept));
+    without[left_out] = require_defined(statistic(kept));
   }
   const double centre = mean(without), spread = standard_deviation(without);
   if (spread == 0) return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<double> corrected_share(const Correction& correction, double z) {
 BootstrapInterval bootstrap_indices(size_t n, const IndexStatistic& statistic, const BootstrapOptions& options) {
   Indices all(n);
   std::iota(all.begin(), all.end(), size_t{0});
-  const double estimate = require_finite(statistic(all));
+  const double estimate = require_defined(statistic(all));
   const std::vector<double> ascending = replicates(n, statistic, options);
   const double tail = (1 - options.level) / 2;
   const double z = quantile(boost::math::normal(), tail);

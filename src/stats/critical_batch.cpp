@@ -11,7 +11,7 @@
 namespace normlab {
 namespace {
 
-constexpr Eigen::Index n_coefficients = 2;
+constexpr Eigen::Index batch_coefficients = 2;
 
 void require_batches(std::span<const BatchPoint> points) {
   std::set<double> sizes;
@@ -50,9 +50,9 @@ LawFit<BatchLaw> fit_critical_batch(std::span<const BatchPoint> points, const Fi
   const auto law_of = [](const Eigen::VectorXd& theta) { return BatchLaw{std::exp(theta[0]), std::exp(theta[1])}; };
   const CurveFit best = fit_curve(model, log_steps, starts, options);
   LawFit<BatchLaw> fit{.law = law_of(best.theta),
-                       .goodness = goodness_of(best.residuals, log_steps, n_coefficients),
+                       .goodness = goodness_of(best.residuals, log_steps, batch_coefficients),
                        .residuals = as_list(best.residuals),
-                       .df = static_cast<double>(n - n_coefficients)};
+                       .df = static_cast<double>(n - batch_coefficients)};
   if (options.resamples > 0)
     for (const Eigen::VectorXd& theta : bootstrap_curve(model, best, log_steps, options))
       fit.replicates.push_back(law_of(theta));

@@ -7,7 +7,7 @@
 namespace normlab {
 namespace {
 
-constexpr Eigen::Index n_coefficients = 4;
+constexpr Eigen::Index kaplan_coefficients = 4;
 
 CurveModel kaplan_model(const CentredPoints& points) {
   return [&points](const Eigen::VectorXd& theta, Eigen::VectorXd& predicted, Eigen::MatrixXd& derivatives) {
@@ -37,7 +37,7 @@ std::vector<Eigen::VectorXd> kaplan_starts(double mean_log_loss) {
     for (const double ratio : {0.25, 0.5, 1.0, 2.0, 4.0})
       for (const double share : {0.05, 0.25, 0.5, 0.75, 0.95}) {
         const double middle = mean_log_loss / exponent;
-        Eigen::VectorXd theta(n_coefficients);
+        Eigen::VectorXd theta(kaplan_coefficients);
         theta << std::log(ratio), std::log(exponent), middle + std::log(share), middle + std::log(1 - share);
         starts.push_back(theta);
       }
@@ -56,9 +56,9 @@ KaplanFit fit_kaplan(std::span<const ScalingPoint> points, const FitOptions& opt
   const CurveModel model = kaplan_model(data);
   const CurveFit best = fit_curve(model, data.log_loss, kaplan_starts(data.log_loss.mean()), options);
   KaplanFit fit{.law = kaplan_law(best.theta, data),
-                .goodness = goodness_of(best.residuals, data.log_loss, n_coefficients),
+                .goodness = goodness_of(best.residuals, data.log_loss, kaplan_coefficients),
                 .residuals = as_list(best.residuals),
-                .df = static_cast<double>(points.size() - n_coefficients)};
+                .df = static_cast<double>(points.size() - kaplan_coefficients)};
   if (options.resamples > 0)
     for (const Eigen::VectorXd& theta : bootstrap_curve(model, best, data.log_loss, options))
       fit.replicates.push_back(kaplan_law(theta, data));

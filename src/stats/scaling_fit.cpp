@@ -11,7 +11,7 @@
 namespace normlab {
 namespace {
 
-constexpr Eigen::Index n_coefficients = 5;
+constexpr Eigen::Index law_coefficients = 5;
 
 // Their grid: log E, log A, log B, a, b.
 std::vector<ScalingLaw> grid_of_starts() {
@@ -103,7 +103,7 @@ ScalingLaw scaling_law(const Eigen::VectorXd& theta, const CentredPoints& points
 }
 
 Eigen::VectorXd scaling_theta(const ScalingLaw& law, const CentredPoints& points) {
-  Eigen::VectorXd theta(n_coefficients);
+  Eigen::VectorXd theta(law_coefficients);
   theta << std::log(law.floor), std::log(law.a_params) - law.exp_params * points.mean_log_n,
       std::log(law.b_tokens) - law.exp_tokens * points.mean_log_d, law.exp_params, law.exp_tokens;
   return theta;
@@ -126,9 +126,9 @@ ScalingFit fit_scaling(std::span<const ScalingPoint> points, const FitOptions& o
   for (const ScalingLaw& start : grid_of_starts()) starts.push_back(scaling_theta(start, data));
   const CurveFit best = fit_curve(model, data.log_loss, starts, options);
   ScalingFit fit{.law = scaling_law(best.theta, data),
-                 .goodness = goodness_of(best.residuals, data.log_loss, n_coefficients),
+                 .goodness = goodness_of(best.residuals, data.log_loss, law_coefficients),
                  .residuals = as_list(best.residuals),
-                 .df = static_cast<double>(points.size() - n_coefficients)};
+                 .df = static_cast<double>(points.size() - law_coefficients)};
   if (options.resamples > 0)
     for (const Eigen::VectorXd& theta : bootstrap_curve(model, best, data.log_loss, options))
       fit.replicates.push_back(scaling_law(theta, data));

@@ -16,7 +16,7 @@ constexpr int64_t infinite = std::numeric_limits<int64_t>::max() / 4;
 
 enum class Edit : uint8_t { match, substitution, insertion, deletion, undefined };
 
-struct Cell {
+struct EditCell {
   int64_t cost = infinite;
   Edit edit = Edit::undefined;
 };
@@ -67,10 +67,10 @@ class EditMatrix {
  private:
   struct Row {
     int64_t first = 0;
-    std::vector<Cell> cells;
+    std::vector<EditCell> cells;
   };
 
-  Cell at(size_t i, int64_t j) const {
+  EditCell at(size_t i, int64_t j) const {
     const int64_t offset = j - rows_[i].first;
     if (offset < 0 || offset >= static_cast<int64_t>(rows_[i].cells.size())) return {};
     return rows_[i].cells[static_cast<size_t>(offset)];
@@ -80,7 +80,7 @@ class EditMatrix {
     Row& row = rows_[i];
     for (size_t offset = 0; offset < row.cells.size(); ++offset) {
       const int64_t j = row.first + static_cast<int64_t>(offset);
-      Cell best;
+      EditCell best;
       const auto offer = [&best](int64_t cost, Edit edit) {
         if (cost < best.cost) best = {cost, edit};
       };

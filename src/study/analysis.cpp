@@ -11,11 +11,11 @@
 namespace normlab {
 namespace {
 
-using Key = std::pair<int, int64_t>;  // fold and seed
-using Trials = std::map<Key, const TrialResult*>;
-using ByFold = std::map<int, double>;
+using TrialKey = std::pair<int, int64_t>;  // fold and seed
+using Trials = std::map<TrialKey, const TrialResult*>;
+using ByBlock = std::map<int64_t, double>;
 
-size_t find_baseline(const Plan& plan, const std::string& wanted) {
+size_t chosen_baseline(const Plan& plan, const std::string& wanted) {
   if (wanted.empty()) return plan.baseline;
   const auto without_spaces = [](const std::string& text) { return replace_all(text, " ", ""); };
   std::vector<std::string> labels;
@@ -36,25 +36,26 @@ Trials finished_trials(const StudyResults& results, size_t variant) {
   return found;
 }
 
-// One value a fold: the mean over its seeds.
+// One value a block: of a fold the mean over its seeds.
 template <class Value>
-ByFold fold_means(const Trials& trials, const Value& value) {
-  std::map<int, std::vector<double>> values;
-  for (const auto& [key, trial] : trials) values[key.first].push_back(value(key, *trial));
-  ByFold means;
-  for (const auto& [fold, of_fold] : values) means[fold] = mean(of_fold);
+ByBlock block_means(BlockKind block, const Trials& trials, const Value& value) {
+  std::map<int64_t, std::vector<double>> values;
+  for (const auto& [key, trial] : trials) values[number_of(block, *trial)].push_back(value(key, *trial));
+  ByBlock means;
+  for (const auto& [number, of_block] : values) means[number] = mean(of_block);
   return means;
 }
 
-std::vector<double> values_of(const ByFold& folds) {
+std::vector<double> values_of(const ByBlock& blocks) {
   std::vector<double> values;
-  for (const auto& [fold, value] : folds) values.push_back(value);
+  for (const auto& [number, value] : blocks) values.push_back(value);
   return values;
 }
 
-double final_loss(const Key&, const TrialResult& trial) { return trial.curve.back().loss; }
+double final_loss(const TrialKey&, const TrialResult& trial) { return trial.curve.back().loss; }
 
 VariantSummary summarise(const StudyResults& results, size_t variant) {
+  const BlockKind block = block_of(results.plan);
   VariantSummary summary;
   for (const TrialResult& trial : results.trials) {
     if (trial.variant != variant) continue;
@@ -67,24 +68,24 @@ VariantSummary summarise(const StudyResults& results, size_t variant) {
     summary.wall_seconds.push_back(trial->curve.back().wall_seconds);
     summary.cpu_seconds.push_back(trial->curve.back().cpu_seconds);
   }
-  const ByFold losses = fold_means(finished, final_loss);
+  const ByBlock losses = block_means(block, finished, final_loss);
   if (losses.empty()) return summary;
-  for (const auto& [fold, loss] : losses) summary.folds.push_back(fold);
+  for (const auto& [number, loss] : losses) summary.blocks.push_back(number);
   summary.final_losses = values_of(losses);
   summary.mean = mean(summary.final_losses);
   if (losses.size() >= 2) summary.standard_error = standard_error(summary.final_losses);
   summary.mean_best =
-      mean(values_of(fold_means(finished, [](const Key&, const TrialResult& t) { return best_loss(t); })));
+      mean(values_of(block_means(block, finished, [](const TrialKey&, const TrialResult& t) { return best_loss(t); })));
   return summary;
 }
 
-// When each fold reaches its target: the mean over seeds, or never when one of them does not.
+// When each block reaches its target: of a fold the mean over seeds, or never when one of them does not.
 struct Arrivals {
-  std::map<int, std::optional<Reached>> folds;
+  std::map<int64_t, std::optional<Reached>> blocks;
   bool at_start = false;  // a run begins at its target, so that speed means nothing
 };
-Arrivals arrivals(const Trials& trials, const std::map<Key, double>& targets) {
-  std::map<int, std::vector<std::optional<Reached>>> of_folds;
+Arrivals arrivals(BlockKind block, const Trials& trials, const std::map<TrialKey, double>& targets) {
+  std::map<int64_t, std::vector<std::optional<Reached>>> of_blocks;
   Arrivals result;
   for (const auto& [key, trial] : trials) {
     if (!targets.contains(key)) continue;
@@ -93,9 +94,9 @@ Arrivals arrivals(const Trials& trials, const std::map<Key, double>& targets) {
       curve.push_back({static_cast<double>(point.step), point.cpu_seconds, point.loss});
     const auto reached = first_reached(curve, targets.at(key));
     result.at_start = result.at_start || (reached && reached->step <= curve.front().step);
-    of_folds[key.first].push_back(reached);
+    of_blocks[number_of(block, *trial)].push_back(reached);
   }
-  for (const auto& [fold, all] : of_folds) {
+  for (const auto& [number, all] : of_blocks) {
     std::optional<Reached> average = Reached{};
     for (const auto& reached : all) {
       if (!reached) average.reset();
@@ -103,19 +104,19 @@ Arrivals arrivals(const Trials& trials, const std::map<Key, double>& targets) {
       average->step += reached->step / static_cast<double>(all.size());
       average->seconds += reached->seconds / static_cast<double>(all.size());
     }
-    result.folds[fold] = average;
+    result.blocks[number] = average;
   }
   return result;
 }
 
 std::optional<Reached> average_arrival(const Arrivals& of_variant) {
   std::optional<Reached> average = Reached{};
-  for (const auto& [fold, reached] : of_variant.folds) {
+  for (const auto& [number, reached] : of_variant.blocks) {
     if (!reached) return std::nullopt;
-    average->step += reached->step / static_cast<double>(of_variant.folds.size());
-    average->seconds += reached->seconds / static_cast<double>(of_variant.folds.size());
+    average->step += reached->step / static_cast<double>(of_variant.blocks.size());
+    average->seconds += reached->seconds / static_cast<double>(of_variant.blocks.size());
   }
-  return of_variant.folds.empty() ? std::nullopt : average;
+  return of_variant.blocks.empty() ? std::nullopt : average;
 }
 
 void test_differences(Comparison& comparison, double test_train_ratio) {
@@ -127,31 +128,32 @@ void test_differences(Comparison& comparison, double test_train_ratio) {
   comparison.bootstrap = bootstrap(differences, [](std::span<const double> sample) { return mean(sample); });
 }
 
-Comparison compare(const Trials& baseline, const Trials& rival, double test_train_ratio) {
+Comparison compare(const Analysis& analysis, const Trials& baseline, const Trials& rival) {
   Comparison comparison;
   Trials both;
   for (const auto& [key, trial] : rival)
     if (baseline.contains(key)) both[key] = trial;
-  const ByFold differences = fold_means(both, [&](const Key& key, const TrialResult& trial) {
+  const ByBlock differences = block_means(analysis.block, both, [&](const TrialKey& key, const TrialResult& trial) {
     return final_loss(key, trial) - final_loss(key, *baseline.at(key));
   });
   if (differences.empty()) return comparison;
-  for (const auto& [fold, difference] : differences) comparison.folds.push_back(fold);
+  for (const auto& [number, difference] : differences) comparison.blocks.push_back(number);
   comparison.differences = values_of(differences);
   comparison.mean = mean(comparison.differences);
-  const ByFold of_baseline =
-      fold_means(both, [&](const Key& key, const TrialResult&) { return final_loss(key, *baseline.at(key)); });
+  const ByBlock of_baseline = block_means(analysis.block, both, [&](const TrialKey& key, const TrialResult&) {
+    return final_loss(key, *baseline.at(key));
+  });
   comparison.relative = *comparison.mean / mean(values_of(of_baseline));
-  test_differences(comparison, test_train_ratio);
+  test_differences(comparison, analysis.test_train_ratio);
   return comparison;
 }
 
 void add_speed_up(Comparison& comparison, const Arrivals& baseline, const Arrivals& rival, double test_train_ratio) {
   if (baseline.at_start || rival.at_start) return;
   std::vector<std::optional<Reached>> of_baseline, of_rival;
-  for (const auto& [fold, reached] : rival.folds) {
-    if (!baseline.folds.contains(fold)) continue;
-    of_baseline.push_back(baseline.folds.at(fold));
+  for (const auto& [number, reached] : rival.blocks) {
+    if (!baseline.blocks.contains(number)) continue;
+    of_baseline.push_back(baseline.blocks.at(number));
     of_rival.push_back(reached);
   }
   if (of_rival.empty()) return;
@@ -169,25 +171,25 @@ void correct_for_many(std::vector<Comparison>& comparisons) {
     if (comparison.t) comparison.holm_p = adjusted[next++];
 }
 
-// Ranks need folds that every variant has finished; a variant that has finished none is left out.
+// Ranks need blocks that every variant has finished; a variant that has finished none is left out.
 void add_ranks(Analysis& analysis) {
-  std::set<int> folds;
+  std::set<int64_t> blocks;
   for (size_t i = 0; i < analysis.variants.size(); ++i) {
     const VariantSummary& variant = analysis.variants[i];
-    if (variant.folds.empty()) continue;
-    const std::set<int> has(variant.folds.begin(), variant.folds.end());
-    if (analysis.ranked.empty()) folds = has;
-    std::erase_if(folds, [&](int fold) { return !has.contains(fold); });
+    if (variant.blocks.empty()) continue;
+    const std::set<int64_t> has(variant.blocks.begin(), variant.blocks.end());
+    if (analysis.ranked.empty()) blocks = has;
+    std::erase_if(blocks, [&](int64_t number) { return !has.contains(number); });
     analysis.ranked.push_back(i);
   }
-  analysis.ranked_folds = folds.size();
-  if (analysis.ranked.size() < 2 || folds.size() < 2) return;
+  analysis.ranked_blocks = blocks.size();
+  if (analysis.ranked.size() < 2 || blocks.size() < 2) return;
   std::vector<std::vector<double>> rows;
-  for (const int fold : folds) {
+  for (const int64_t number : blocks) {
     rows.emplace_back();
     for (const size_t i : analysis.ranked) {
       const VariantSummary& variant = analysis.variants[i];
-      const auto place = std::find(variant.folds.begin(), variant.folds.end(), fold) - variant.folds.begin();
+      const auto place = std::find(variant.blocks.begin(), variant.blocks.end(), number) - variant.blocks.begin();
       rows.back().push_back(variant.final_losses[static_cast<size_t>(place)]);
     }
   }
@@ -196,8 +198,9 @@ void add_ranks(Analysis& analysis) {
     analysis.variants[analysis.ranked[i]].average_rank = analysis.friedman->average_ranks[i];
 }
 
-std::map<Key, double> targets_of(const Trials& baseline, const StudyResults& results, std::optional<double> target) {
-  std::map<Key, double> targets;
+std::map<TrialKey, double> trial_targets(const Trials& baseline, const StudyResults& results,
+                                         std::optional<double> target) {
+  std::map<TrialKey, double> targets;
   for (const auto& [key, trial] : baseline) targets[key] = trial->curve.back().loss;
   if (!target) return targets;
   for (const TrialResult& trial : results.trials) targets[{trial.fold, trial.seed}] = *target;
@@ -206,15 +209,25 @@ std::map<Key, double> targets_of(const Trials& baseline, const StudyResults& res
 
 }  // namespace
 
+BlockKind block_of(const Plan& plan) {
+  return plan.folds.size() == 1 && plan.seeds.size() > 1 ? BlockKind::seed : BlockKind::fold;
+}
+const char* name_of(BlockKind block) { return block == BlockKind::fold ? "fold" : "seed"; }
+int64_t number_of(BlockKind block, const TrialResult& trial) {
+  return block == BlockKind::fold ? trial.fold : trial.seed;
+}
+
 Analysis analyse(const StudyResults& results, const AnalysisOptions& options) {
-  Analysis analysis{.baseline = find_baseline(results.plan, options.baseline), .target = options.target};
-  analysis.test_train_ratio = 1.0 / (results.plan.trials.front().config.data.folds - 1);
+  Analysis analysis{.baseline = chosen_baseline(results.plan, options.baseline), .target = options.target};
+  analysis.block = block_of(results.plan);
+  if (analysis.block == BlockKind::fold)
+    analysis.test_train_ratio = 1.0 / (results.plan.trials.front().config.data.folds - 1);
   const Trials baseline = finished_trials(results, analysis.baseline);
-  const auto targets = targets_of(baseline, results, options.target);
-  const Arrivals of_baseline = arrivals(baseline, targets);
+  const auto targets = trial_targets(baseline, results, options.target);
+  const Arrivals of_baseline = arrivals(analysis.block, baseline, targets);
   for (size_t i = 0; i < results.plan.variants.size(); ++i) {
     const Trials trials = finished_trials(results, i);
-    const Arrivals of_variant = arrivals(trials, targets);
+    const Arrivals of_variant = arrivals(analysis.block, trials, targets);
     if (options.target && of_variant.at_start)
       throw UsageError("--target", str("'", results.plan.variants[i].label, "' starts at this loss; got ",
                                        *options.target, ", expected less than the loss before training."));
@@ -222,7 +235,7 @@ Analysis analyse(const StudyResults& results, const AnalysisOptions& options) {
     analysis.variants.back().reached = average_arrival(of_variant);
     const auto& only = options.only;
     if (i == analysis.baseline || (!only.empty() && std::find(only.begin(), only.end(), i) == only.end())) continue;
-    Comparison comparison = compare(baseline, trials, analysis.test_train_ratio);
+    Comparison comparison = compare(analysis, baseline, trials);
     comparison.variant = i;
     add_speed_up(comparison, of_baseline, of_variant, analysis.test_train_ratio);
     analysis.comparisons.push_back(std::move(comparison));

@@ -19,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* dash = "\xE2\x80\x93";
-
 bool has_bleu(const TrialResult& trial) { return is_finished(trial) && !trial.bleus.empty(); }
 
 double best_dev(const TrialResult& trial) {
@@ -40,7 +38,7 @@ const TrialResult* partner_of(const ChartInput& input, const TrialResult& trial)
   return nullptr;
 }
 
-std::string interval_text(const Interval& interval) {
+std::string bleu_interval(const Interval& interval) {
   return str(signed_cell(interval.low, 2).text, " to ", signed_cell(interval.high, 2).text);
 }
 
@@ -75,7 +73,7 @@ Table mean_table(const ChartInput& input) {
                              scores.size() > 1 ? number_cell(standard_deviation(scores), 2) : text_cell(dash)};
     row.push_back(differences.empty() ? text_cell(dash) : signed_cell(mean(differences), 2));
     const bool tested = differences.size() > 1 && standard_deviation(differences) > 0.0;
-    row.push_back(text_cell(tested ? interval_text(paired_t(differences).interval) : dash));
+    row.push_back(text_cell(tested ? bleu_interval(paired_t(differences).interval) : dash));
     row.push_back(tested ? number_cell(paired_t(differences).p_value, 2) : text_cell(dash));
     table.rows.push_back(std::move(row));
   }
@@ -130,7 +128,7 @@ Table bootstrap_table(const ChartInput& input) {
     table.rows.push_back({text_cell(trial_name(input.results, trial)),
                           {fixed(*trial.test_bleu, 2), *trial.test_bleu},
                           signed_cell(found.difference, 2),
-                          text_cell(interval_text(found.interval)),
+                          text_cell(bleu_interval(found.interval)),
                           number_cell(found.p_value, 2)});
   }
   return table;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "report/line_chart.h"
@@ -19,7 +20,7 @@ using Curves = std::vector<const std::vector<EvalPoint>*>;
 struct MeanPoint {
   double step, loss, seconds, standard_error;
 };
-std::vector<MeanPoint> mean_curve(const Curves& curves) {
+std::vector<MeanPoint> mean_points(const Curves& curves) {
   std::map<int64_t, std::vector<const EvalPoint*>> by_step;
   for (const auto* curve : curves)
     for (const EvalPoint& point : *curve) by_step[point.step].push_back(&point);
@@ -111,17 +112,18 @@ Series mean_series(const ChartInput& input, size_t variant, const Horizontal& x)
       input.results, [&](const TrialResult& trial) { return trial.variant == variant && is_finished(trial); });
   if (curves.empty())
     curves = curves_where(input.results, [&](const TrialResult& trial) { return trial.variant == variant; });
-  return series_of(mean_curve(curves), x, tokens_per_step(input.results.plan, variant));
+  return series_of(mean_points(curves), x, tokens_per_step(input.results.plan, variant));
 }
 
 constexpr const char* y_title = "validation loss (nats a token)";
 
 Caption loss_caption(const ChartInput& input) {
-  const size_t folds = input.results.plan.folds.size();
-  const std::string note =
-      folds > 1 ? "Mean over folds; bands are \xC2\xB1 1 standard error. Folds differ alike for all variants, so judge "
-                  "differences by the paired chart below."
-                : "One fold: there is no band.";
+  const Plan& plan = input.results.plan;
+  const std::string name = name_of(input.analysis.block);
+  const std::string note = plan.folds.size() * plan.seeds.size() > 1
+                               ? str("Mean over ", name, "s; bands are \xC2\xB1 1 standard error. A ", name,
+                                     " differs alike for all variants, so judge differences by the paired chart below.")
+                               : "One trial a variant: there is no band.";
   return {
       "loss", "Validation loss during training", note,
       str("Curves of validation loss against training step, one for each of ", input.grid.places.size(), " variants.")};
@@ -157,21 +159,28 @@ Figure loss_chart(const ChartInput& input) {
   return figure(chart);
 }
 
-Figure fold_panels(const ChartInput& input) {
+Figure block_panels(const ChartInput& input) {
   const Plan& plan = input.results.plan;
+  const BlockKind block = input.analysis.block;
+  const std::string name = name_of(block);
+  std::set<int64_t> numbers;
+  for (const TrialResult& trial : input.results.trials) numbers.insert(number_of(block, trial));
   const Horizontal x = horizontal(input.results, false);
-  Panels chart{{"folds", "Fold by fold",
-                str("One panel for each fold held out, all on the same axes",
-                    plan.seeds.size() > 1 ? "; means over seeds." : "."),
-                "Small charts of validation loss against training step, one for each fold."},
-               x.axes,
-               {y_title, true},
-               {}};
-  for (const int fold : plan.folds) {
-    chart.panels.push_back({str("fold ", fold), {}});
+  Panels chart{
+      {str(name, "s"), block == BlockKind::fold ? "Fold by fold" : "Seed by seed",
+       str("One panel for each ", block == BlockKind::fold ? "fold held out" : "seed", ", all on the same axes",
+           block == BlockKind::fold && plan.seeds.size() > 1 ? "; means over seeds." : "."),
+       str("Small charts of validation loss against training step, one for each ", name, ".")},
+      x.axes,
+      {y_title, true},
+      {}};
+  for (const int64_t number : numbers) {
+    chart.panels.push_back({str(name, " ", number), {}});
     for (size_t i = 0; i < plan.variants.size(); ++i) {
-      const auto here = [&](const TrialResult& trial) { return trial.variant == i && trial.fold == fold; };
-      Series series = series_of(mean_curve(curves_where(input.results, here)), x, 0);
+      const auto here = [&](const TrialResult& trial) {
+        return trial.variant == i && number_of(block, trial) == number;
+      };
+      Series series = series_of(mean_points(curves_where(input.results, here)), x, 0);
       series.low.clear(), series.high.clear();  // of seeds, not of folds
       const bool diverged =
           std::any_of(input.results.trials.begin(), input.results.trials.end(),

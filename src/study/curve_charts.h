@@ -16,6 +16,6 @@ struct ChartInput {
 
 // One chart of all variants; in a grid of two dimensions a panel for each value of the shorter one.
 Figure loss_chart(const ChartInput& input);
-Figure fold_panels(const ChartInput& input);
+Figure block_panels(const ChartInput& input);
 
 }  // namespace normlab

@@ -9,20 +9,20 @@
 #include "base/text.h"
 #include "report/dot_chart.h"
 #include "report/scale.h"
+#include "study/study_text.h"
 
 namespace normlab {
 namespace {
 
-const double none = std::nan("");
-
-// The gains of one layer, averaged over the seeds of each fold.
+// The gains of one layer, a mean for each block.
 std::vector<double> gains_of(const StudyResults& results, size_t variant, int layer) {
-  std::map<int, std::vector<double>> by_fold;
+  const BlockKind block = block_of(results.plan);
+  std::map<int64_t, std::vector<double>> by_block;
   for (const TrialResult& trial : results.trials)
     for (const LayerGain& gain : trial.gains)
-      if (trial.variant == variant && gain.layer == layer) by_fold[trial.fold].push_back(gain.value);
+      if (trial.variant == variant && gain.layer == layer) by_block[number_of(block, trial)].push_back(gain.value);
   std::vector<double> values;
-  for (const auto& [fold, of_fold] : by_fold) values.push_back(mean(of_fold));
+  for (const auto& [number, of_block] : by_block) values.push_back(mean(of_block));
   return values;
 }
 
@@ -30,7 +30,7 @@ double gain_at_start(const Plan& plan, size_t variant) {
   const auto trial =
       std::find_if(plan.trials.begin(), plan.trials.end(), [&](const Trial& each) { return each.variant == variant; });
   const Config& config = trial->config;
-  if (config.norm.gain == GainSharing::none || !config.norm.learn_gain) return none;
+  if (config.norm.gain == GainSharing::none || !config.norm.learn_gain) return not_a_number;
   return initial_gain(config.norm, {config.model.d_head, config.model.n_heads, config.model.seq_len});
 }
 
@@ -39,11 +39,11 @@ DotSeries layer_series(const ChartInput& input, const std::vector<size_t>& varia
   series.label = layer < 0 ? "all layers" : str("layer ", layer);
   for (const size_t variant : variants) {
     const std::vector<double> values = gains_of(input.results, variant, layer);
-    series.mean.push_back(values.empty() ? none : mean(values));
+    series.mean.push_back(values.empty() ? not_a_number : mean(values));
     series.values.push_back(values);
     const bool spread = values.size() > 1;
-    const Interval interval =
-        spread ? corrected_resampled_t(values, input.analysis.test_train_ratio).interval : Interval{none, none, 0};
+    const Interval interval = spread ? corrected_resampled_t(values, input.analysis.test_train_ratio).interval
+                                     : Interval{not_a_number, not_a_number, 0};
     series.low.push_back(interval.low);
     series.high.push_back(interval.high);
   }
@@ -73,7 +73,8 @@ struct GainGroup {
 
 Figure gain_chart(const ChartInput& input, const GainGroup& group, const std::set<int>& layers) {
   DotChart chart{{group.id, group.title,
-                  "Mean over folds with 95 % interval; faint dots are folds. Layer 0 is nearest to the input.",
+                  str("Mean over ", name_of(input.analysis.block), "s with 95 % interval; faint dots are ",
+                      name_of(input.analysis.block), "s. Layer 0 is nearest to the input."),
                   "The learned gain of each layer for each variant."},
                  group.categories,
                  group.x_title,

@@ -20,7 +20,7 @@ bool contains(const Keys& keys, const std::string& key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-Setting setting(const char* key, const std::string& value) {
+Setting rung_setting(const char* key, const std::string& value) {
   return {.key = key, .values = {value}, .where = "the ladder", .is_list = false};
 }
 
@@ -39,8 +39,8 @@ std::vector<Setting> shape_of(const LadderConfig& rung) {
   if (width % rung.head_width != 0)
     throw UsageError("ladder.head_width", str("got ", rung.head_width, ", expected a divisor of ", rung.depth, " x ",
                                               rung.width_per_layer, " = ", width, " channels."));
-  return {setting("model.n_layers", str(rung.depth)), setting("model.d_model", str(width)),
-          setting("model.n_heads", str(width / rung.head_width))};
+  return {rung_setting("model.n_layers", str(rung.depth)), rung_setting("model.d_model", str(width)),
+          rung_setting("model.n_heads", str(width / rung.head_width))};
 }
 
 struct Sized {
@@ -107,13 +107,13 @@ std::vector<Setting> rung_settings(const std::vector<Setting>& ladder, const std
   const double steps = std::ceil(here.tokens / (batch * config.train.accumulate * config.model.seq_len));
 
   std::vector<Setting> settings = shape_of(rung);
-  settings.push_back(setting("train.batch_size", str(static_cast<int64_t>(batch))));
-  settings.push_back(setting("train.max_steps", str(static_cast<int64_t>(steps))));
-  settings.push_back(setting("optim.lr", significant(config.optim.lr * slower, 4)));
-  settings.push_back(setting("optim.min_lr", significant(config.optim.min_lr * slower, 4)));
+  settings.push_back(rung_setting("train.batch_size", str(static_cast<int64_t>(batch))));
+  settings.push_back(rung_setting("train.max_steps", str(static_cast<int64_t>(steps))));
+  settings.push_back(rung_setting("optim.lr", significant(config.optim.lr * slower, 4)));
+  settings.push_back(rung_setting("optim.min_lr", significant(config.optim.min_lr * slower, 4)));
   if (rung.evaluations > 0)
     settings.push_back(
-        setting("train.eval_every", str(std::max<int64_t>(1, static_cast<int64_t>(steps) / rung.evaluations))));
+        rung_setting("train.eval_every", str(std::max<int64_t>(1, static_cast<int64_t>(steps) / rung.evaluations))));
   return settings;
 }
 

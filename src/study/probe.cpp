@@ -35,11 +35,10 @@ std::vector<double> seconds_of_translation(Config config, int vocab_size) {
   if (config.translation.length_p975 == 0) config.translation.length_p975 = 2 * length;
   const int64_t b = std::max<int64_t>(1, config.translation.batch_tokens / length);
   const auto tokens = torch::arange(b * length, torch::kInt64).remainder(vocab_size).view({b, length});
-  const TranslationBatch batch{
-      .source = {tokens, torch::full({b}, length, torch::kInt64)},
-      .inputs_bt = tokens,
-      .labels_bt = tokens,
-      .outputs = make_output_vocabulary(std::vector<bool>(static_cast<size_t>(vocab_size), true))};
+  TranslationBatch batch;
+  batch.source = {tokens, torch::full({b}, length, torch::kInt64)};
+  batch.inputs_bt = batch.labels_bt = tokens;
+  batch.outputs = make_output_vocabulary(std::vector<bool>(static_cast<size_t>(vocab_size), true));
   TranslationStepper stepper(make_translator(config, vocab_size, /*seed=*/1), {});
   return seconds_of_steps(stepper, std::vector(static_cast<size_t>(config.train.accumulate), batch), config);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "study/study_text.h"
 
 namespace normlab {
 namespace {
@@ -10,8 +11,6 @@ namespace {
 std::string padded(const std::string& text, size_t width) {
   return text + std::string(width - std::min(width, text.size()), ' ');
 }
-
-std::string plural(size_t count, const char* what) { return str(count, " ", what, count == 1 ? "" : "s"); }
 
 }  // namespace
 

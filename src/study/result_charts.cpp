@@ -14,8 +14,6 @@
 namespace normlab {
 namespace {
 
-const double none = std::nan("");
-
 std::string percent(double share) { return str(signed_number(100 * share, 1), " %"); }
 
 const std::string& label_of(const ChartInput& input, size_t variant) {
@@ -25,9 +23,9 @@ const std::string& label_of(const ChartInput& input, size_t variant) {
 IntervalRow interval_row(const ChartInput& input, const Comparison& comparison, const std::string& label) {
   IntervalRow row{.label = label,
                   .style = input.styles.variants[comparison.variant],
-                  .mean = comparison.mean.value_or(none),
-                  .low = comparison.t ? comparison.t->interval.low : none,
-                  .high = comparison.t ? comparison.t->interval.high : none,
+                  .mean = comparison.mean.value_or(not_a_number),
+                  .low = comparison.t ? comparison.t->interval.low : not_a_number,
+                  .high = comparison.t ? comparison.t->interval.high : not_a_number,
                   .values = comparison.differences,
                   .notes = {"", "", ""}};
   if (comparison.mean) row.notes = {signed_number(*comparison.mean, 4), percent(*comparison.relative), "\xE2\x80\x93"};
@@ -35,11 +33,14 @@ IntervalRow interval_row(const ChartInput& input, const Comparison& comparison, 
   return row;
 }
 
-IntervalChart empty_difference_chart(const std::string& id, const std::string& title, const std::string& baseline) {
-  return {{id, title, "Mean of the paired differences with 95 % interval (corrected resampled t); dots are folds.",
+IntervalChart empty_difference_chart(BlockKind block, const std::string& id, const std::string& title,
+                                     const std::string& baseline) {
+  return {{id, title,
+           str("Mean of the paired differences with 95 % interval (",
+               block == BlockKind::fold ? "corrected resampled" : "paired", " t); dots are ", name_of(block), "s."),
            str("For each variant the mean difference to ", baseline, " with its interval.")},
           "difference in validation loss (nats a token)",
-          "fold",
+          name_of(block),
           str("better than ", baseline),
           str("worse than ", baseline),
           {"difference", "relative", "Holm p"},
@@ -50,8 +51,8 @@ IntervalChart empty_difference_chart(const std::string& id, const std::string& t
 
 Figure difference_chart(const ChartInput& input) {
   const std::string& baseline = label_of(input, input.analysis.baseline);
-  IntervalChart chart =
-      empty_difference_chart("differences", str("Final validation loss against ", baseline), baseline);
+  IntervalChart chart = empty_difference_chart(input.analysis.block, "differences",
+                                               str("Final validation loss against ", baseline), baseline);
   for (const Comparison& comparison : input.analysis.comparisons)
     chart.intervals.push_back(interval_row(input, comparison, label_of(input, comparison.variant)));
   return figure(chart);
@@ -66,7 +67,7 @@ std::vector<Figure> group_charts(const ChartInput& input, const std::vector<Grou
       return input.grid.dimensions[along].label(input.grid.places[variant][along]);
     };
     const std::string baseline = label(group.analysis.baseline);
-    charts.push_back(empty_difference_chart(str("differences-", charts.size() + 1),
+    charts.push_back(empty_difference_chart(input.analysis.block, str("differences-", charts.size() + 1),
                                             str(group.label, ": against ", baseline), baseline));
     for (const Comparison& comparison : group.analysis.comparisons) {
       charts.back().intervals.push_back(interval_row(input, comparison, label(comparison.variant)));
@@ -115,7 +116,8 @@ std::optional<Figure> loss_map(const ChartInput& input) {
   if (input.grid.dimensions.size() != 2) return std::nullopt;
   const size_t series = input.styles.series;
   const Dimension &columns = input.grid.dimensions[series], &rows = input.grid.dimensions[1 - series];
-  HeatMap map{{"grid", "Final validation loss over the grid", "Mean over the folds each has finished; lower is better.",
+  HeatMap map{{"grid", "Final validation loss over the grid",
+               str("Mean over the ", name_of(input.analysis.block), "s each has finished; lower is better."),
                "A table of mean final losses, darker is higher."},
               rows.name,
               columns.name,
@@ -128,7 +130,7 @@ std::optional<Figure> loss_map(const ChartInput& input) {
     map.values.emplace_back();
     for (size_t j = 0; j < columns.values.size(); ++j) {
       const size_t variant = series == 0 ? input.grid.variant_at(j, i) : input.grid.variant_at(i, j);
-      map.values.back().push_back(input.analysis.variants[variant].mean.value_or(none));
+      map.values.back().push_back(input.analysis.variants[variant].mean.value_or(not_a_number));
     }
   }
   return figure(map);

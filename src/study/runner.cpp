@@ -24,7 +24,7 @@ namespace normlab {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr auto look_interval = std::chrono::milliseconds(20);
 // A killed study's children may still be saving when the next one starts.
@@ -119,7 +119,7 @@ class Runner {
       }
       if (!stopping_) fill();
       if (running_.empty() && (stopping_ || queue_.empty())) return;
-      if (running_.empty() && Clock::now() - last_progress_ > patience_with_others) return give_up();
+      if (running_.empty() && SteadyClock::now() - last_progress_ > patience_with_others) return give_up();
       tick();
       std::this_thread::sleep_for(look_interval);
     }
@@ -143,7 +143,7 @@ class Runner {
       if (end == TrialEnd::in_use)
         queue_.push_back(&trial);
       else
-        last_progress_ = Clock::now(), events_.ended(trial, end);
+        last_progress_ = SteadyClock::now(), events_.ended(trial, end);
     }
   }
 
@@ -159,7 +159,7 @@ class Runner {
         events_.ended(trial, TrialEnd::recorded);  // by another process, meanwhile
       } else {
         running_.push_back(start(plan_, trial, options_));
-        last_progress_ = Clock::now();
+        last_progress_ = SteadyClock::now();
       }
     }
   }
@@ -180,7 +180,7 @@ class Runner {
   const RunnerEvents& events_;
   std::vector<Child> running_;
   bool stopping_ = false;
-  Clock::time_point last_progress_ = Clock::now();
+  SteadyClock::time_point last_progress_ = SteadyClock::now();
 };
 
 }  // namespace

@@ -11,14 +11,14 @@ namespace normlab {
 namespace {
 
 // What both the page and the Markdown show, in its order.
-struct Part {
+struct FitPart {
   std::string title, text;
   std::vector<Figure> figures;
   std::vector<Table> tables;
 };
 
-std::vector<Part> parts_of(const ScalingAnalysis& analysis) {
-  std::vector<Part> parts;
+std::vector<FitPart> fit_parts(const ScalingAnalysis& analysis) {
+  std::vector<FitPart> parts;
   if (!analysis.schemes.empty()) {
     parts.push_back({"Loss against compute",
                      "Operations of a run are those of its training steps. The frontier follows from the law: at each "
@@ -49,11 +49,12 @@ std::string subtitle_of(const ScalingAnalysis& analysis) {
   return join(schemes, "; ");
 }
 
-std::string make_markdown(const ScalingAnalysis& analysis, const std::vector<Part>& parts, const std::string& command) {
+std::string make_markdown(const ScalingAnalysis& analysis, const std::vector<FitPart>& parts,
+                          const std::string& command) {
   std::string out = str("# Scaling\n\n", markdown_text(subtitle_of(analysis)), "\n");
   for (const std::string& sentence : scaling_findings(analysis)) out += str("\n", markdown_text(sentence), "\n");
   for (const std::string& note : analysis.notes) out += str("\n> ", markdown_text(note), "\n");
-  for (const Part& part : parts) {
+  for (const FitPart& part : parts) {
     out += str("\n## ", part.title, "\n\n", part.text, "\n");
     for (const Figure& each : part.figures)
       out += str("\n![", markdown_text(each.caption.title), "](charts/", each.caption.id, ".svg)\n\n",
@@ -66,7 +67,7 @@ std::string make_markdown(const ScalingAnalysis& analysis, const std::vector<Par
 }  // namespace
 
 ReportFiles make_scaling_report(const ScalingAnalysis& analysis, const std::vector<std::string>& command) {
-  const std::vector<Part> parts = parts_of(analysis);
+  const std::vector<FitPart> parts = fit_parts(analysis);
   std::vector<std::string> findings = scaling_findings(analysis);
   if (findings.empty()) findings.push_back("Critical batch sizes only: there are too few sizes or horizons for a law.");
   Page page{.title = "Scaling",
@@ -79,7 +80,7 @@ ReportFiles make_scaling_report(const ScalingAnalysis& analysis, const std::vect
             .command = join(command, " "),
             .footer = {str("normlab ", NORMLAB_VERSION)}};
   ReportFiles files;
-  for (const Part& part : parts) {
+  for (const FitPart& part : parts) {
     page.sections.push_back({part.title, part.text, {}});
     for (const Figure& each : part.figures) {
       page.sections.back().blocks.push_back(html(each));

@@ -21,8 +21,6 @@ Cell estimate_cell(double value, const Interval& interval, int digits = 3) {
   return {estimate_text(value, interval, digits), value};
 }
 
-Cell count_cell(size_t count) { return {str(count), static_cast<double>(count)}; }
-
 std::string sentence_of(const Projection& projection, const ScalingAnalysis& analysis) {
   const Estimate &loss = projection.advantage.loss_difference, &factor = projection.advantage.compute_factor;
   const std::string rival = analysis.schemes[projection.scheme].scheme, baseline = analysis.schemes.front().scheme;

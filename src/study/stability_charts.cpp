@@ -12,11 +12,10 @@
 #include "report/panels.h"
 #include "report/scale.h"
 #include "stats/sensitivity.h"
+#include "study/study_text.h"
 
 namespace normlab {
 namespace {
-
-const double none = std::nan("");
 
 // A grid seen along one numeric dimension: the values of the other one are the series.
 struct Lines {
@@ -63,7 +62,7 @@ std::optional<size_t> numeric_dimension(const Grid& grid) {
 // Validation loss at the end, counted from the loss at the start; absent while a trial has not ended.
 std::optional<double> loss_of(const TrialResult& trial) {
   if (!trial.record.ended() || trial.curve.empty() || trial.curve.front().step != 0) return std::nullopt;
-  const double end = is_finished(trial) ? trial.curve.back().loss : none;
+  const double end = is_finished(trial) ? trial.curve.back().loss : not_a_number;
   return clipped_loss(end, trial.curve.front().loss);
 }
 
@@ -84,8 +83,8 @@ DotSeries dots(const StudyResults& results, const std::vector<size_t>& variants,
     std::vector<double> values;
     for (const TrialResult& trial : results.trials)
       if (const auto given = trial.variant == variant ? value(trial) : std::nullopt) values.push_back(*given);
-    series.mean.push_back(values.empty() ? none : mean(values));
-    const double error = values.size() > 1 ? standard_error(values) : none;
+    series.mean.push_back(values.empty() ? not_a_number : mean(values));
+    const double error = values.size() > 1 ? standard_error(values) : not_a_number;
     series.low.push_back(series.mean.back() - error);
     series.high.push_back(series.mean.back() + error);
     series.values.push_back(values);

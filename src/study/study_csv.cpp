@@ -6,19 +6,12 @@
 #include <set>
 
 #include "base/text.h"
+#include "study/study_text.h"
 
 namespace normlab {
 namespace {
 
-constexpr const char* dash = "\xE2\x80\x93";
-const double none = std::nan("");
-
-Cell count_cell(size_t count) { return {str(count), static_cast<double>(count)}; }
-Cell cell(std::optional<double> value) { return number_cell(value.value_or(none), 5); }
-
-std::optional<double> middle(const std::vector<double>& values) {
-  return values.empty() ? std::nullopt : std::optional(median(values));
-}
+Cell cell(std::optional<double> value) { return number_cell(value.value_or(not_a_number), 5); }
 
 // Null for the baseline itself.
 const Comparison* comparison_of(const Analysis& analysis, size_t variant) {
@@ -55,11 +48,11 @@ std::vector<Cell> summary_row(const ChartInput& input, size_t variant) {
   const Comparison nothing, &other = comparison ? *comparison : nothing;
   std::vector<Cell> row = {text_cell(input.results.plan.variants[variant].label)};
   add_grid_cells(row, input.grid, variant);
-  for (const size_t count : {summary.planned, summary.finished, summary.diverged, summary.folds.size()})
+  for (const size_t count : {summary.planned, summary.finished, summary.diverged, summary.blocks.size()})
     row.push_back(count_cell(count));
   for (const auto& value : {summary.mean, summary.standard_error, summary.mean_best, summary.average_rank})
     row.push_back(cell(value));
-  row.push_back(count_cell(other.folds.size()));
+  row.push_back(count_cell(other.blocks.size()));
   row.push_back(cell(other.mean));
   row.push_back(cell(other.relative));
   add_interval(row, other.t ? std::optional(other.t->interval) : std::nullopt);
@@ -90,19 +83,19 @@ std::vector<Cell> trial_row(const ChartInput& input, const TrialResult& trial, c
   row.push_back(text_cell(str(trial.seed)));
   row.push_back(text_cell(name_of(trial.record.status)));
   const bool begun = !trial.curve.empty(), done = is_finished(trial);
-  row.push_back(
-      {begun ? str(trial.curve.back().step) : dash, begun ? static_cast<double>(trial.curve.back().step) : none});
+  row.push_back({begun ? str(trial.curve.back().step) : dash,
+                 begun ? static_cast<double>(trial.curve.back().step) : not_a_number});
   row.push_back(cell(done ? std::optional(trial.curve.back().loss) : std::nullopt));
   row.push_back(cell(begun ? std::optional(best_loss(trial)) : std::nullopt));
   for (const int layer : layers) {
     const auto gain = std::find_if(trial.gains.begin(), trial.gains.end(),
                                    [&](const LayerGain& each) { return each.layer == layer; });
-    row.push_back(number_cell(gain == trial.gains.end() ? none : gain->value));
+    row.push_back(number_cell(gain == trial.gains.end() ? not_a_number : gain->value));
   }
   row.push_back(text_cell(trial.folder));
   row.push_back(text_cell(trial.record.message));
-  row.push_back(number_cell(begun ? trial.curve.back().cpu_seconds : none));
-  row.push_back(number_cell(begun ? trial.curve.back().wall_seconds : none));
+  row.push_back(number_cell(begun ? trial.curve.back().cpu_seconds : not_a_number));
+  row.push_back(number_cell(begun ? trial.curve.back().wall_seconds : not_a_number));
   return row;
 }
 
@@ -114,12 +107,12 @@ Table summary_table(const ChartInput& input) {
   for (const char* name : {"trials",
                            "finished",
                            "diverged",
-                           "folds",
+                           "blocks",
                            "final_loss",
                            "standard_error",
                            "best_loss",
                            "average_rank",
-                           "paired_folds",
+                           "paired_blocks",
                            "difference",
                            "relative_difference",
                            "interval_low",

@@ -17,16 +17,16 @@ using Json = nlohmann::ordered_json;
 Json friedman_json(const Analysis& analysis) {
   if (!analysis.friedman) return nullptr;
   const FriedmanTest& test = *analysis.friedman;
-  return {{"folds", analysis.ranked_folds}, {"variants", analysis.ranked.size()},
-          {"chi_square", test.chi_square},  {"df", test.df},
-          {"p_value", test.p_value},        {"f_p_value", test.f_p_value}};
+  return {{"blocks", analysis.ranked_blocks}, {"variants", analysis.ranked.size()},
+          {"chi_square", test.chi_square},    {"df", test.df},
+          {"p_value", test.p_value},          {"f_p_value", test.f_p_value}};
 }
 
 Json differences_json(const ChartInput& input) {
   Json all = Json::object();
   for (const Comparison& comparison : input.analysis.comparisons) {
-    Json& folds = all[input.results.plan.variants[comparison.variant].label] = Json::object();
-    for (size_t i = 0; i < comparison.folds.size(); ++i) folds[str(comparison.folds[i])] = comparison.differences[i];
+    Json& blocks = all[input.results.plan.variants[comparison.variant].label] = Json::object();
+    for (size_t i = 0; i < comparison.blocks.size(); ++i) blocks[str(comparison.blocks[i])] = comparison.differences[i];
   }
   return all;
 }
@@ -62,7 +62,8 @@ std::string make_json(const ChartInput& input, const std::vector<Group>& groups,
                     {"target_loss", analysis.target ? Json(*analysis.target) : Json(nullptr)},
                     {"test_train_ratio", analysis.test_train_ratio},
                     {"variants", Json::parse(json(summary_table(input)))},
-                    {"differences_by_fold", differences_json(input)},
+                    {"block", name_of(analysis.block)},
+                    {"differences_by_block", differences_json(input)},
                     {"friedman", friedman_json(analysis)},
                     {"groups", groups_json(input, groups)},
                     {"learning_rate_sensitivity", sensitivity_json(input)},

@@ -19,7 +19,7 @@ namespace normlab {
 namespace {
 
 struct Charts {
-  Figure loss, differences, time, folds;
+  Figure loss, differences, time, blocks;
   std::vector<Figure> gains, groups, stability;
   std::optional<Figure> map, bleu;
 };
@@ -27,7 +27,7 @@ Charts draw_charts(const ChartInput& input, const std::vector<Group>& groups) {
   return {.loss = loss_chart(input),
           .differences = difference_chart(input),
           .time = time_chart(input),
-          .folds = fold_panels(input),
+          .blocks = block_panels(input),
           .gains = gain_charts(input),
           .groups = group_charts(input, groups),
           .stability = stability_charts(input),
@@ -37,16 +37,25 @@ Charts draw_charts(const ChartInput& input, const std::vector<Group>& groups) {
 
 std::string friedman_text(const ChartInput& input) {
   const Analysis& analysis = input.analysis;
-  if (!analysis.friedman) return "The Friedman test over all variants needs two folds that every variant has finished.";
+  if (!analysis.friedman)
+    return str("The Friedman test over all variants needs two ", name_of(analysis.block),
+               "s that every variant has finished.");
   const FriedmanTest& test = *analysis.friedman;
-  return str("Friedman test that all ", analysis.ranked.size(), " variants rank alike over ", analysis.ranked_folds,
-             " folds: Iman and Davenport's F = ", std::isfinite(test.f) ? significant(test.f, 3) : "infinite", ", p ",
+  return str("Friedman test that all ", analysis.ranked.size(), " variants rank alike over ", analysis.ranked_blocks,
+             " ", name_of(analysis.block),
+             "s: Iman and Davenport's F = ", std::isfinite(test.f) ? significant(test.f, 3) : "infinite", ", p ",
              p_text(test.f_p_value), ". Average ranks that differ by ",
-             significant(nemenyi_critical_difference(analysis.ranked.size(), analysis.ranked_folds), 3),
+             significant(nemenyi_critical_difference(analysis.ranked.size(), analysis.ranked_blocks), 3),
              " or more are different at 95 % over all pairs (Nemenyi).");
 }
 
-constexpr const char* tests_text =
+constexpr const char* tests_over_seeds =
+    "Each trial is compared with the baseline's trial on the same seed; the interval and p come from the paired "
+    "t-test, "
+    "and Holm's correction allows for the number of comparisons. All trials share one fold: what another fold would "
+    "say "
+    "is not known.";
+constexpr const char* tests_over_folds =
     "Each trial is compared with the baseline's trial on the same fold and seed. Folds share most of their training "
     "text, so the interval and p come from the corrected resampled t-test (Nadeau and Bengio), and Holm's correction "
     "allows for the number of comparisons. Wilcoxon's exact test and the bootstrap ignore what folds share: they are a "
@@ -71,7 +80,10 @@ Part group_part(const ChartInput& input, const std::vector<Group>& groups, const
 
 std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& groups, const Charts& charts) {
   std::vector<Part> parts = {{"Which ends lowest?", "", {&charts.loss}, {loss_table(input)}},
-                             {"Is it chance?", tests_text, {&charts.differences}, {test_table(input)}}};
+                             {"Is it chance?",
+                              input.analysis.block == BlockKind::fold ? tests_over_folds : tests_over_seeds,
+                              {&charts.differences},
+                              {test_table(input)}}};
   parts[1].after = friedman_text(input);
   if (charts.map) parts[0].figures.push_back(&*charts.map);
   if (charts.bleu)
@@ -79,12 +91,12 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
   if (!groups.empty()) parts.push_back(group_part(input, groups, charts));
   parts.push_back({"How fast does it learn?",
                    "Steps and processor time until the curve, linear between evaluations, first reaches the target. A "
-                   "factor is the geometric mean over the folds in which both reach it, its interval that of the "
-                   "corrected t on logarithms.",
+                   "factor is the geometric mean over the trials in which both reach it, its interval that of the "
+                   "same t-test on logarithms.",
                    {},
                    {speed_table(input)}});
   parts.push_back({"What does it cost?", "", {&charts.time}});
-  parts.push_back({"Does it hold in every fold?", "", {&charts.folds}});
+  parts.push_back({str("Does it hold in every ", name_of(input.analysis.block), "?"), "", {&charts.blocks}});
   if (!charts.stability.empty())
     parts.push_back(
         {"How stable is it?",
@@ -97,7 +109,7 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
 
 // Lines must not break inside "p = 3" and "95 %".
 std::string unbroken(std::string text) {
-  for (const char* part : {" = ", " < ", " nats", " %", " folds"})
+  for (const char* part : {" = ", " < ", " nats", " %", " folds", " seeds"})
     text = replace_all(std::move(text), part, replace_all(part, " ", "\xC2\xA0"));
   return text;
 }

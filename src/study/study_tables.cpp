@@ -12,14 +12,14 @@
 namespace normlab {
 namespace {
 
-const double none = std::nan("");
-constexpr const char* dash = "\xE2\x80\x93";
-
-Cell count_cell(size_t count) { return {str(count), static_cast<double>(count)}; }
-Cell loss_cell(std::optional<double> loss) { return {loss ? fixed(*loss, 4) : dash, loss.value_or(none)}; }
-Cell p_cell(std::optional<double> p) { return {p ? replace_all(p_text(*p), "= ", "") : dash, p.value_or(none)}; }
-Cell number_or_dash(std::optional<double> value, int digits = 3) { return number_cell(value.value_or(none), digits); }
-Cell difference_cell(std::optional<double> value) { return signed_cell(value.value_or(none), 4); }
+Cell loss_cell(std::optional<double> loss) { return {loss ? fixed(*loss, 4) : dash, loss.value_or(not_a_number)}; }
+Cell p_cell(std::optional<double> p) {
+  return {p ? replace_all(p_text(*p), "= ", "") : dash, p.value_or(not_a_number)};
+}
+Cell number_or_dash(std::optional<double> value, int digits = 3) {
+  return number_cell(value.value_or(not_a_number), digits);
+}
+Cell difference_cell(std::optional<double> value) { return signed_cell(value.value_or(not_a_number), 4); }
 
 std::string interval_text(const std::optional<Interval>& interval, int decimals, bool with_sign) {
   if (!interval) return dash;
@@ -41,11 +41,7 @@ std::string row_name(const ChartInput& input, size_t variant) {
   return variant == input.analysis.baseline ? str(label, " (baseline)") : label;
 }
 
-std::optional<double> middle(const std::vector<double>& values) {
-  return values.empty() ? std::nullopt : std::optional(median(values));
-}
-
-std::string folds_text(const std::optional<SpeedUp>& speed) {
+std::string blocks_text(const std::optional<SpeedUp>& speed) {
   if (!speed) return dash;
   const size_t reached = speed->ratios.size() + speed->only_rival;
   return str(reached, " of ", reached + speed->only_baseline + speed->neither);
@@ -58,15 +54,16 @@ Table loss_table(const ChartInput& input) {
   for (const VariantSummary& summary : input.analysis.variants)
     longest = std::max(longest, middle(summary.cpu_seconds).value_or(0));
   const Unit unit = time_unit(longest);
-  Table table{"Validation loss at the end of training, nats a token; means over folds",
-              {{"", "variant", Align::left},
-               {"trials", "", Align::right},
-               {"final loss", "", Align::right, Best::lowest},
-               {"std. error", "", Align::right},
-               {"best on the way", "", Align::right, Best::lowest},
-               {"average rank", "", Align::right, Best::lowest},
-               {str("processor time (", unit.name, ")"), "", Align::right}},
-              {}};
+  Table table{
+      str("Validation loss at the end of training, nats a token; means over ", name_of(input.analysis.block), "s"),
+      {{"", "variant", Align::left},
+       {"trials", "", Align::right},
+       {"final loss", "", Align::right, Best::lowest},
+       {"std. error", "", Align::right},
+       {"best on the way", "", Align::right, Best::lowest},
+       {"average rank", "", Align::right, Best::lowest},
+       {str("processor time (", unit.name, ")"), "", Align::right}},
+      {}};
   for (size_t i = 0; i < input.analysis.variants.size(); ++i) {
     const VariantSummary& summary = input.analysis.variants[i];
     const auto seconds = middle(summary.cpu_seconds);
@@ -84,7 +81,7 @@ Table test_table(const ChartInput& input) {
   Table table{str("Difference to ", input.results.plan.variants[input.analysis.baseline].label,
                   " in final validation loss; negative is better"),
               {{"", "variant", Align::left},
-               {"folds", "", Align::right},
+               {str(name_of(input.analysis.block), "s"), "", Align::right},
                {"difference", "", Align::right},
                {"95 % interval", "", Align::right},
                {"p", "", Align::right},
@@ -94,7 +91,7 @@ Table test_table(const ChartInput& input) {
               {}};
   for (const Comparison& comparison : input.analysis.comparisons)
     table.rows.push_back(
-        {text_cell(input.results.plan.variants[comparison.variant].label), count_cell(comparison.folds.size()),
+        {text_cell(input.results.plan.variants[comparison.variant].label), count_cell(comparison.blocks.size()),
          difference_cell(comparison.mean), text_cell(interval_text(t_interval(comparison), 4, true)),
          p_cell(comparison.t ? std::optional(comparison.t->p_value) : std::nullopt), p_cell(comparison.holm_p),
          p_cell(comparison.wilcoxon ? std::optional(comparison.wilcoxon->p_value) : std::nullopt),
@@ -103,13 +100,13 @@ Table test_table(const ChartInput& input) {
 }
 
 Table speed_table(const ChartInput& input) {
-  const std::string goal =
-      input.analysis.target
-          ? str("a validation loss of ", number(*input.analysis.target))
-          : str("the final loss of ", input.results.plan.variants[input.analysis.baseline].label, " in the same fold");
+  const std::string goal = input.analysis.target
+                               ? str("a validation loss of ", number(*input.analysis.target))
+                               : str("the final loss of ", input.results.plan.variants[input.analysis.baseline].label,
+                                     " in the same ", name_of(input.analysis.block));
   Table table{str("The way to ", goal, "; factors above 1 are faster than the baseline"),
               {{"", "variant", Align::left},
-               {"folds that reach it", "", Align::right},
+               {str(name_of(input.analysis.block), "s that reach it"), "", Align::right},
                {"steps", "", Align::right, Best::lowest},
                {"as fast in steps", "", Align::right},
                {"95 % interval", "", Align::right},
@@ -123,8 +120,8 @@ Table speed_table(const ChartInput& input) {
     const auto factor = [](const auto& speed) { return speed ? speed->factor : std::nullopt; };
     const auto interval = [](const auto& speed) { return speed ? speed->interval : std::nullopt; };
     table.rows.push_back({text_cell(input.results.plan.variants[comparison.variant].label),
-                          text_cell(folds_text(steps)),
-                          {reached ? fixed(reached->step, 0) : dash, reached ? reached->step : none},
+                          text_cell(blocks_text(steps)),
+                          {reached ? fixed(reached->step, 0) : dash, reached ? reached->step : not_a_number},
                           number_or_dash(factor(steps)),
                           text_cell(interval_text(interval(steps), 2, false)),
                           number_or_dash(factor(seconds)),

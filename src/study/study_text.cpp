@@ -8,6 +8,10 @@
 
 namespace normlab {
 
+std::optional<double> middle(const std::vector<double>& values) {
+  return values.empty() ? std::nullopt : std::optional(median(values));
+}
+
 std::string plural(size_t count, const std::string& name) { return str(count, " ", name, count == 1 ? "" : "s"); }
 
 std::string p_text(double p_value) { return p_value < 0.001 ? "< 0.001" : str("= ", significant(p_value, 2)); }

@@ -1,12 +1,18 @@
 // Words of a study: its title, how far it is, its trials, how it is repeated, what ran it.
 #pragma once
 
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "study/analysis.h"
 
 namespace normlab {
+
+inline constexpr const char* dash = "\xE2\x80\x93";  // in a cell without a value
+inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+std::optional<double> middle(const std::vector<double>& values);  // the median, if any
 
 std::string plural(size_t count, const std::string& name);  // "1 fold", "2 folds"
 std::string p_text(double p_value);                         // "= 0.004" or "< 0.001"

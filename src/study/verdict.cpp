@@ -20,7 +20,7 @@ int decimals_for(double difference) {
 std::string amount(double value, int decimals) { return with_minus(fixed(value, decimals)); }
 
 // "0.012 to 0.030": of a gain when the difference is one, so that the numbers agree with the word "below".
-std::string interval_text(const Interval& interval, double mean, int decimals) {
+std::string size_of_gain(const Interval& interval, double mean, int decimals) {
   const bool below = mean < 0;
   return str(amount(below ? -interval.high : interval.low, decimals), " to ",
              amount(below ? -interval.low : interval.high, decimals));
@@ -31,15 +31,14 @@ std::string difference_text(const Comparison& comparison) {
              fixed(std::fabs(100 * *comparison.relative), 1), " %) ", *comparison.mean < 0 ? "below" : "above");
 }
 
-std::string evidence_text(const Comparison& comparison) {
-  const std::string folds = plural(comparison.folds.size(), "fold");
+std::string evidence_text(BlockKind block, const Comparison& comparison) {
+  const std::string blocks = plural(comparison.blocks.size(), name_of(block));
   if (!comparison.t) {
-    return comparison.folds.size() < 2 ? str("; one fold, which cannot say whether this is chance")
-                                       : str("; the same difference in all ", folds, ", so there is nothing to test");
+    return comparison.blocks.size() < 2 ? str("; one ", name_of(block), ", which cannot say whether this is chance")
+                                        : str("; the same difference in all ", blocks, ", so there is nothing to test");
   }
-  return str("; 95 % interval ",
-             interval_text(comparison.t->interval, *comparison.mean, decimals_for(*comparison.mean)),
-             "; Holm-corrected p ", p_text(*comparison.holm_p), "; ", folds);
+  return str("; 95 % interval ", size_of_gain(comparison.t->interval, *comparison.mean, decimals_for(*comparison.mean)),
+             "; Holm-corrected p ", p_text(*comparison.holm_p), "; ", blocks);
 }
 
 std::string answer(const StudyResults& results, const Analysis& analysis, const Comparison* best) {
@@ -47,9 +46,10 @@ std::string answer(const StudyResults& results, const Analysis& analysis, const 
   const auto finished = std::count_if(results.trials.begin(), results.trials.end(), is_finished);
   if (finished == 0) return str("Nothing has finished yet: 0 of ", plural(results.trials.size(), "trial"), ".");
   if (!best)
-    return str("Nothing can be compared yet: no fold is finished both for the baseline, ", baseline,
-               ", and for another variant.");
-  const std::string rival = spoken_label(results, best->variant), evidence = str(evidence_text(*best), ".");
+    return str("Nothing can be compared yet: no ", name_of(analysis.block), " is finished both for the baseline, ",
+               baseline, ", and for another variant.");
+  const std::string rival = spoken_label(results, best->variant),
+                    evidence = str(evidence_text(analysis.block, *best), ".");
   if (*best->mean == 0) return str(rival, " ends exactly where ", baseline, " does", evidence);
   if (*best->mean > 0)
     return str("No variant ends below ", baseline, ": the nearest, ", rival, ", ends ", difference_text(*best), " it",
@@ -80,11 +80,11 @@ std::string speed_text(const StudyResults& results, const Analysis& analysis, co
   const std::string goal = analysis.target
                                ? str("a validation loss of ", number(*analysis.target))
                                : str("the loss at which ", spoken_label(results, analysis.baseline), " ends");
-  const size_t folds = steps.ratios.size() + steps.only_rival + steps.only_baseline + steps.neither;
+  const size_t blocks = steps.ratios.size() + steps.only_rival + steps.only_baseline + steps.neither;
   const std::string rival = spoken_label(results, best.variant);
-  if (steps.ratios.size() < folds)
-    return str(rival, " reaches ", goal, " in ", steps.ratios.size() + steps.only_rival, " of ", plural(folds, "fold"),
-               ".");
+  if (steps.ratios.size() < blocks)
+    return str(rival, " reaches ", goal, " in ", steps.ratios.size() + steps.only_rival, " of ",
+               plural(blocks, name_of(analysis.block)), ".");
   return str(rival, " reaches ", goal, " ", factor_text(steps), " in steps, ", factor_text(*best.in_seconds),
              " in processor time.");
 }
@@ -153,14 +153,19 @@ void add_doubts(std::vector<std::string>& notices, const StudyResults& results, 
                             plural(variant.planned, "trial"),
                             ". These are left out of every mean, which flatters this variant."));
   }
-  const size_t folds = results.plan.folds.size();
-  if (folds == 1)
+  const bool by_seed = analysis.block == BlockKind::seed;
+  const size_t blocks = by_seed ? results.plan.seeds.size() : results.plan.folds.size();
+  const std::string name = name_of(analysis.block);
+  if (by_seed)
+    notices.push_back(
+        "The study has one fold: its intervals and tests are over seeds, and say nothing about other validation text.");
+  if (blocks == 1)
     notices.push_back(
         "The study has one fold. There are no intervals and no tests: one fold cannot tell a difference from chance.");
-  else if (folds < 6)
-    notices.push_back(str("With ", folds, " folds Wilcoxon's exact test cannot fall below p = ",
-                          significant(std::pow(2.0, 1.0 - static_cast<double>(folds)), 3),
-                          ", and intervals are wide. Ten folds are a better base for a claim."));
+  else if (blocks < 6)
+    notices.push_back(str("With ", blocks, " ", name, "s Wilcoxon's exact test cannot fall below p = ",
+                          significant(std::pow(2.0, 1.0 - static_cast<double>(blocks)), 3),
+                          ", and intervals are wide. Ten ", name, "s are a better base for a claim."));
   if (results.provenance.versions.size() > 1 || results.provenance.machines.size() > 1)
     notices.push_back(
         "Trials were run by several versions of the program or on several machines: do not compare their times.");

@@ -62,6 +62,7 @@ struct TranslationConfig {
   int encoder_layers = 0;
   int length_p975 = 0;
   int bpe_operations = 8000;
+  std::string sentencepiece;
   int64_t min_frequency = 1;
   double bpe_dropout = 0.0;
   int64_t batch_tokens = 4096;

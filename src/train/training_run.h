@@ -1,12 +1,17 @@
-// A training that can be run, whatever it trains.
+// A training: the loop of steps, evaluations and checkpoints, whatever it trains.
 #pragma once
 
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
-#include "base/text.h"
+#include "record/metrics.h"
+#include "record/run_dir.h"
+#include "record/tensorboard.h"
 #include "train/checkpoint.h"
 #include "train/progress.h"
+#include "train/stepper.h"
 
 namespace normlab {
 
@@ -15,21 +20,57 @@ class TrainingRun {
   virtual ~TrainingRun() = default;
 
   // Until the last step, an early stop, a signal or divergence; `show` is called after each step.
-  virtual Outcome run(const std::function<void(const Progress&)>& show) = 0;
-  virtual const TrainState& state() const = 0;
+  Outcome run(const std::function<void(const Progress&)>& show);
+
+  const TrainState& state() const { return state_; }
   virtual int64_t parameter_count() const = 0;
   // Of a run that has diverged: the first tensor that was not finite, and its layer; empty when nobody looked.
-  virtual std::string culprit() const { return {}; }
+  const std::string& culprit() const { return culprit_; }
 
  protected:
-  TrainingRun() = default;
-  TrainingRun(TrainingRun&&) = default;
+  TrainingRun(const Config& config, RunDir run) : config_(config), run_(std::move(run)) {}
+
+  // Starts the records of a new run, or takes up its latest checkpoint by `load`; for the constructor of a trainer.
+  void begin(const std::string& data_sha256,
+             const std::function<TrainState(const std::filesystem::path& checkpoint)>& load);
+
+  struct Step {
+    StepResult result;
+    double tokens = 0.0;            // of its batches
+    nlohmann::ordered_json counts;  // for metrics.jsonl
+  };
+  virtual Step make_step(double lr) = 0;  // batches, forward, backward, clip, update
+  virtual void after_step(const StepResult&) {}
+  // Into state_ and the records; false when a signal came first: it is then made after the run is taken up again.
+  virtual bool evaluate_now() = 0;
+  virtual bool evaluates_untrained() const { return true; }
+  virtual bool enough() const;  // an early stop
+  virtual void write_checkpoint(const std::filesystem::path& path) = 0;
+  virtual bool finish() { return true; }  // what comes after the last evaluation; false when a signal came first
+  virtual std::string find_culprit() { return {}; }
+
+  uint64_t seed() const { return static_cast<uint64_t>(config_.train.seed); }
+  bool due(int64_t every) const { return every > 0 && state_.step % every == 0; }
+  void record_evaluation(const nlohmann::ordered_json& values);
+  void save();
+
+  Config config_;
+  RunDir run_;
+  TrainState state_;
+  std::optional<MetricsLog> metrics_;
+  std::optional<EventWriter> events_;
+
+ private:
+  Step train_step();
+  void record_step(const Step& step, double lr, double seconds);
+  Outcome diverged(const nlohmann::ordered_json& values);
+
+  std::string culprit_;
 };
 
+int64_t count_entries(const std::vector<torch::Tensor>& parameters);
+
 // What to say of a run that has diverged.
-inline std::string divergence(const TrainingRun& run) {
-  const std::string culprit = run.culprit();
-  return str("the loss is not finite after step ", run.state().step, culprit.empty() ? "" : "; first bad: " + culprit);
-}
+std::string divergence(const TrainingRun& run);
 
 }  // namespace normlab

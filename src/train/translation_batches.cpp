@@ -25,6 +25,7 @@ TranslationFiles files_of(const Config& config) {
           .folds = config.data.folds,
           .fold = config.data.fold,
           .vocabulary = {.operations = c.bpe_operations, .min_frequency = c.min_frequency},
+          .sentencepiece = c.sentencepiece,
           .max_tokens = config.model.seq_len};
 }
 

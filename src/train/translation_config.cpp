@@ -26,6 +26,8 @@ void list_fields(TranslationConfig& c, FieldList& list) {
                "L of the initial gain; 0 = 97.5th percentile of the training text");
   list.integer("bpe_operations", c.bpe_operations, {.min = 0, .max = 1 << 24},
                "byte pair merges learned from both languages; 0 = the text is segmented");
+  list.text("sentencepiece", c.sentencepiece,
+            "a SentencePiece model of both languages in place of merges; empty = none");
   list.integer("min_frequency", c.min_frequency, {.min = 1}, "least frequency of a subword in its language");
   list.real("bpe_dropout", c.bpe_dropout, {.min = 0.0, .max = 1.0}, "share of merges skipped in training, at random");
   list.integer("batch_tokens", c.batch_tokens, {.min = 1, .max = 1 << 24},
@@ -46,6 +48,8 @@ void check(const TranslationConfig& c, const NormScheme& norm, const OptimConfig
                      "is empty. A translator needs both languages.");
   if (c.wanted() && c.source == c.target)
     throw UsageError("translation.target", str("got ", c.target, " for both languages. Name two."));
+  if (!c.sentencepiece.empty() && c.bpe_dropout > 0.0)
+    throw UsageError("translation.bpe_dropout", "a SentencePiece model has no merges to skip. Set it to 0.");
   if (!c.wanted() && optim.schedule == ScheduleKind::plateau)
     throw UsageError("optim.schedule", "plateau goes by BLEU, which only translators have. Choose another.");
 }

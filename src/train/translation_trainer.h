@@ -1,11 +1,6 @@
-// Training of a translator: steps, evaluations by loss and BLEU, checkpoints, and the test text at the end.
+// Training of a translator: pairs as batches, evaluation by loss and BLEU, and the test text at the end.
 #pragma once
 
-#include <optional>
-
-#include "record/metrics.h"
-#include "record/tensorboard.h"
-#include "train/stepper.h"
 #include "train/training_run.h"
 #include "train/translation_batches.h"
 
@@ -18,32 +13,23 @@ class TranslationTrainer : public TrainingRun {
   // Starts anew in an empty run, or goes on from its latest checkpoint.
   TranslationTrainer(const Config& config, TranslationData data, RunDir run);
 
-  Outcome run(const std::function<void(const Progress&)>& show) override;
-  const TrainState& state() const override { return state_; }
-  int64_t parameter_count() const override;
+  int64_t parameter_count() const override { return count_entries(stepper_.parameters()); }
 
  private:
-  uint64_t seed() const { return static_cast<uint64_t>(config_.train.seed); }
-  StepResult train_step();
-  bool evaluate_now();
+  Step make_step(double lr) override;
+  bool evaluate_now() override;
+  // A search with random weights is slow and says nothing.
+  bool evaluates_untrained() const override { return false; }
+  bool enough() const override;
+  bool finish() override;
+  void write_checkpoint(const std::filesystem::path& path) override;
   std::optional<double> dev_loss();
   std::optional<double> bleu_of(const ParallelText& text, const std::string& name);
-  bool translate_test();
-  void record_step(const StepResult& result, double lr, double seconds);
-  void save();
-  bool due(int64_t every) const { return every > 0 && state_.step % every == 0; }
-  bool decayed_to_the_end() const;
 
-  Config config_;
   TranslationData data_;
-  RunDir run_;
   TranslationBatches batches_;
   ParallelText dev_;  // what is evaluated of it
   TranslationStepper stepper_;
-  TrainState state_;
-  int64_t words_ = 0;  // of the last step
-  std::optional<MetricsLog> metrics_;
-  std::optional<EventWriter> events_;
 };
 
 }  // namespace normlab

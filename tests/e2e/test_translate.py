@@ -94,8 +94,45 @@ SETTINGS = [
     ("norm.scheme=lp", "loss"), ("norm.sublayer=scale", "shapes"), ("norm.embedding=none", "loss"),
     ("model.init=nanogpt", "loss"),
 ]
+@pytest.fixture(scope="session")
+def pieces(pairs, tmp_path_factory):
+    import sentencepiece
+    folder = tmp_path_factory.mktemp("pieces")
+    sentencepiece.SentencePieceTrainer.train(
+        input=[str(pairs / "train.gl"), str(pairs / "train.en")], model_prefix=str(folder / "joint"), vocab_size=45,
+        hard_vocab_limit=False, minloglevel=2)
+    return folder / "joint.model"
+
+
+def test_sentencepiece_models_are_subwords(pairs, pieces, tmp_path):
+    import sentencepiece
+    summary = train_pairs(pairs, tmp_path / "run", f"translation.sentencepiece={pieces}", "train.max_steps=160",
+                          "train.eval_every=80")
+    assert summary["test_bleu"] > 60
+    vocabulary = json.loads((tmp_path / "run" / "checkpoints" / "latest" / "tokenizer.json").read_text())
+    model = sentencepiece.SentencePieceProcessor(model_file=str(pieces))
+    own = {vocabulary["subwords"][i - 4] for i in vocabulary["source"]}
+    lines = (pairs / "train.gl").read_text().splitlines()
+    assert own == {piece for line in lines for piece in model.encode(line, out_type=str)}
+    pieces_moved = pieces.rename(pieces.with_suffix(".moved"))  # the checkpoint has all it needs
+    kept = (tmp_path / "run" / "translations" / "test.en").read_text()
+    assert translate(tmp_path / "run", (pairs / "test.gl").read_text()).stdout.decode() == kept
+    pieces_moved.rename(pieces)
+
+
+@pytest.mark.parametrize("content, expected", [(None, "no such file"), (b"not a model", "SentencePiece")])
+def test_what_is_no_sentencepiece_model(pairs, tmp_path, content, expected):
+    file = tmp_path / "joint.model"
+    if content is not None:
+        file.write_bytes(content)
+    done = train_pairs(pairs, tmp_path / "run", f"translation.sentencepiece={file}", check=DATA)
+    assert expected.lower() in done.stderr.lower() and "joint.model" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 KEYS = {row[0].split("=")[0] for row in SETTINGS if row[0].startswith(("translation", "optim.plateau"))} | {
-    "translation.source", "translation.target"}  # TINY itself: without them there is no translator
+    "translation.source", "translation.target",  # TINY itself: without them there is no translator
+    "translation.sentencepiece"}  # a test of its own
 
 
 @pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row[0])
@@ -226,6 +263,7 @@ def test_wrong_files(pairs, tmp_path, change, expected, code):
 @pytest.mark.parametrize("settings, expected", [
     (["translation.target="], "both languages"), (["translation.target=gl"], "both languages"),
     (["translation.source=", "translation.target=", "optim.schedule=plateau"], "BLEU"),
+    (["translation.sentencepiece=x.model", "translation.bpe_dropout=0.1"], "no merges to skip"),
 ])
 def test_wrong_settings(pairs, tmp_path, settings, expected):
     assert expected in train_pairs(pairs, tmp_path / "run", *settings, check=USAGE).stderr

@@ -15,6 +15,7 @@ struct Case {
   QkNorm norm;
   double p, gain, scale, dropout;
   bool causal, rope;
+  std::vector<int64_t> key_lengths = {};  // of each batch row; keys after them are padding
 };
 
 const std::vector<Case> cases = {
@@ -24,6 +25,8 @@ const std::vector<Case> cases = {
     {1, 127, 1, 1, 31, QkNorm::lp, 1.5, 500, 1, 0.3, true, false},
     {3, 1, 2, 2, 4, QkNorm::lp, 2, 9, 1, 0, true, false},
     {1, 64, 2, 2, 64, QkNorm::none, 2, 1, 4, 0, true, true},
+    {3, 33, 2, 2, 8, QkNorm::lp, 2, 9, 1, 0, false, false, {5, 33, 1}},
+    {2, 70, 4, 2, 16, QkNorm::lp, 3, 20, 1, 0, true, true, {1, 66}},
 };
 
 struct Inputs {
@@ -39,6 +42,7 @@ Inputs inputs(const Case& c, torch::Dtype type, bool fused) {
   if (c.rope) in.rope = make_rope(c.t, c.d, 10000.0, RopePairing::half, torch::TensorOptions(type));
   in.form = {.fused = fused, .scale = c.scale, .causal = c.causal};
   in.form.qk.norm = c.norm, in.form.qk.p = c.p;
+  if (!c.key_lengths.empty()) in.form.key_lengths_b = torch::tensor(c.key_lengths);
   if (c.norm != QkNorm::none) in.form.gain = torch::full({1}, c.gain, type);
   if (c.dropout > 0) in.form.dropout = {.rate = c.dropout, .key = dropout_key(stream_key(1, 2, 3, 4)), .first_row = 0};
   return in;
@@ -66,7 +70,8 @@ std::vector<AttentionStats> by_definition(const Case& c) {
     for (int64_t h = 0; h < c.h; ++h) {
       AttentionStats& s = stats[static_cast<size_t>(b * c.h + h)];
       for (int64_t i = 0; i < c.t; ++i) {
-        const int64_t n = c.causal ? i + 1 : c.t;
+        const int64_t length = c.key_lengths.empty() ? c.t : c.key_lengths[static_cast<size_t>(b)];
+        const int64_t n = std::min(c.causal ? i + 1 : c.t, length);
         std::vector<double> logits;
         double total = 0.0, entropy = 0.0, most = -1e300, least = 1e300;
         for (int64_t j = 0; j < n; ++j) {

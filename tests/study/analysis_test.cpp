@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "sample_study.h"
 
@@ -30,7 +32,7 @@ TEST(Analysis, DifferencesArePairedByFold) {
   ASSERT_EQ(analysis.comparisons.size(), 2u);
   const Comparison& better = analysis.comparisons[0];
   EXPECT_EQ(better.variant, 1u);
-  EXPECT_THAT(better.folds, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(better.blocks, ElementsAre(0, 1, 2, 3));
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(better.differences[i], -0.1 + noise[(i + 1) % 4], 1e-12);
   EXPECT_NEAR(*better.mean, -0.1, 1e-12);
   EXPECT_NEAR(*better.relative, -0.1 / 2.25, 1e-12);
@@ -43,9 +45,27 @@ TEST(Analysis, DifferencesArePairedByFold) {
   EXPECT_GT(*analysis.variants[0].standard_error, 0.05);  // of folds, not of differences
   EXPECT_EQ(best_comparison(analysis), &better);
   ASSERT_TRUE(analysis.friedman);
-  EXPECT_EQ(analysis.ranked_folds, 4u);
+  EXPECT_EQ(analysis.ranked_blocks, 4u);
   EXPECT_DOUBLE_EQ(*analysis.variants[1].average_rank, 1);
   EXPECT_DOUBLE_EQ(*analysis.variants[2].average_rank, 3);
+}
+
+TEST(Analysis, SeedsOfOneFoldAreTheBlocks) {
+  const Plan plan = sample_plan("p = [2, 3]\n[data]\nfold = 3\n[train]\nseed = [11, 12, 14]\n");
+  const StudyResults results = sample_results(plan, [](size_t variant, int, int64_t seed) {
+    return (variant == 0 ? 2.0 : 1.9) + 0.01 * static_cast<double>(seed) + (variant == 1 && seed == 12 ? 0.03 : 0.0);
+  });
+  const Analysis analysis = analyse(results);
+  EXPECT_EQ(analysis.block, BlockKind::seed);
+  const Comparison& only = analysis.comparisons[0];
+  EXPECT_THAT(only.blocks, ElementsAre(11, 12, 14));
+  EXPECT_NEAR(only.differences[1], -0.07, 1e-12);
+  // The plain paired t: seeds are drawn independently, so that nothing is to be corrected.
+  const double spread = 0.03 / std::sqrt(3.0);
+  EXPECT_NEAR(only.t->standard_error, spread / std::sqrt(3.0), 1e-12);
+  EXPECT_EQ(only.t->df, 2);
+  ASSERT_TRUE(only.in_steps);
+  EXPECT_EQ(only.in_steps->ratios.size(), 3u);  // every seed counts by itself
 }
 
 TEST(Analysis, SeedsAreAveragedWithinTheirFold) {
@@ -67,12 +87,12 @@ TEST(Analysis, WhatIsNotFinishedLeavesItsPairOut) {
   trial_of(results, 2, 2).record.status = TrialStatus::missing;
   trial_of(results, 2, 2).curve.clear();
   const Analysis analysis = analyse(results);
-  EXPECT_THAT(analysis.comparisons[0].folds, ElementsAre(1, 2));
-  EXPECT_THAT(analysis.comparisons[1].folds, ElementsAre(0, 1));
+  EXPECT_THAT(analysis.comparisons[0].blocks, ElementsAre(1, 2));
+  EXPECT_THAT(analysis.comparisons[1].blocks, ElementsAre(0, 1));
   EXPECT_EQ(analysis.variants[1].diverged, 1u);
   EXPECT_EQ(analysis.variants[1].finished, 3u);
   EXPECT_NEAR(*analysis.comparisons[0].relative, *analysis.comparisons[0].mean / 2.15, 1e-12);
-  EXPECT_EQ(analysis.ranked_folds, 1u);  // only fold 1 is finished everywhere
+  EXPECT_EQ(analysis.ranked_blocks, 1u);  // only fold 1 is finished everywhere
   EXPECT_FALSE(analysis.friedman);
 }
 

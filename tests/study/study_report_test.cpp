@@ -81,7 +81,7 @@ TEST(StudyReport, TablesAgreeWithTheAnalysis) {
   EXPECT_NEAR(json["variants"][1]["difference"], -0.022, 1e-12);
   EXPECT_EQ(json["variants"][1]["p"], 3);
   EXPECT_TRUE(json["variants"][0]["difference"].is_null());
-  EXPECT_NEAR(json["differences_by_fold"]["p = 3"]["2"], -0.024, 1e-12);
+  EXPECT_NEAR(json["differences_by_block"]["p = 3"]["2"], -0.024, 1e-12);
   ASSERT_EQ(json["trials"].size(), 6u);
   EXPECT_EQ(json["trials"][0]["gain_layer_1"], 9.25);
   EXPECT_EQ(json["trials"][5]["fold"], 2);
