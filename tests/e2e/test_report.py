@@ -89,7 +89,7 @@ def test_options(study):
     default = json.loads(run("report", study.folder, "--json", check=0).stdout)
     other = json.loads(run("report", study.folder, "--json", "--baseline", "p = 3", check=0).stdout)
     assert other["baseline"] == "p = 3" and other["variants"][2]["difference"] is None
-    assert other["differences_by_block"]["p = 2"]["0"] == -default["differences_by_fold"]["p = 3"]["0"]
+    assert other["differences_by_block"]["p = 2"]["0"] == -default["differences_by_block"]["p = 3"]["0"]
     target = json.loads(run("report", study.folder, "--json", "--target", "2.5", check=0).stdout)
     assert target["target_loss"] == 2.5 and default["target_loss"] is None
     assert 0 < target["variants"][1]["steps_to_target"] < default["variants"][1]["steps_to_target"]
