@@ -4,8 +4,8 @@ LIBTORCH := $(CACHE)/libtorch-$(shell sed -n 's/^torch==\([0-9.]*\).*/\1/p' tool
 VENV := $(CACHE)/venv-$(shell sha256sum tests/requirements.txt | cut -c1-12)
 TORCH_DIR ?= $(LIBTORCH)
 PREFIX ?= /usr/local
-# A file that includes torch takes 1.5 GB to compile.
-JOBS ?= $(shell awk -v n=$$(nproc) '/^MemAvailable/ { m = int($$2 / 2e6); print m < 1 ? 1 : m < n ? m : n }' /proc/meminfo)
+# A group of files that include torch takes up to 3 GB to compile.
+JOBS ?= $(shell awk -v n=$$(nproc) '/^MemAvailable/ { m = int($$2 / 3e6); print m < 1 ? 1 : m < n ? m : n }' /proc/meminfo)
 
 # The lock: two makes in one clone take turns, as ninja itself would not.
 BUILD = mkdir -p build && flock build/lock cmake --preset release -DTORCH_DIR="$(TORCH_DIR)" >build/configure.log && \
