@@ -15,20 +15,6 @@ using TrialKey = std::pair<int, int64_t>;  // fold and seed
 using Trials = std::map<TrialKey, const TrialResult*>;
 using ByBlock = std::map<int64_t, double>;
 
-size_t chosen_baseline(const Plan& plan, const std::string& wanted) {
-  if (wanted.empty()) return plan.baseline;
-  const auto without_spaces = [](const std::string& text) { return replace_all(text, " ", ""); };
-  std::vector<std::string> labels;
-  for (size_t i = 0; i < plan.variants.size(); ++i) {
-    if (without_spaces(plan.variants[i].label) == without_spaces(wanted)) return i;
-    labels.push_back(plan.variants[i].label);
-  }
-  const auto near = nearest(wanted, labels);
-  throw UsageError("--baseline",
-                   str("there is no variant '", wanted, "'. ",
-                       near ? str("Did you mean '", *near, "'?") : str("There are: ", join(labels, "; "), ".")));
-}
-
 Trials finished_trials(const StudyResults& results, size_t variant) {
   Trials found;
   for (const TrialResult& trial : results.trials)
@@ -218,7 +204,10 @@ int64_t number_of(BlockKind block, const TrialResult& trial) {
 }
 
 Analysis analyse(const StudyResults& results, const AnalysisOptions& options) {
-  Analysis analysis{.baseline = chosen_baseline(results.plan, options.baseline), .target = options.target};
+  const Plan& plan = results.plan;
+  Analysis analysis{.baseline = options.baseline.empty() ? plan.baseline
+                                                         : find_variant(plan.variants, options.baseline, "--baseline"),
+                    .target = options.target};
   analysis.block = block_of(results.plan);
   if (analysis.block == BlockKind::fold)
     analysis.test_train_ratio = 1.0 / (results.plan.trials.front().config.data.folds - 1);

@@ -98,19 +98,6 @@ std::vector<Variant> variants_of(const StudySpec& spec, const std::vector<Axis>&
   return variants;
 }
 
-size_t find_baseline(const std::string& wanted, const std::vector<Variant>& variants) {
-  if (wanted.empty()) return 0;
-  std::vector<std::string> labels;
-  for (size_t i = 0; i < variants.size(); ++i) {
-    if (without_spaces(variants[i].label) == without_spaces(wanted)) return i;
-    labels.push_back(variants[i].label);
-  }
-  const auto near = nearest(wanted, labels);
-  throw UsageError("study.baseline",
-                   str("there is no variant '", wanted, "'. ",
-                       near ? str("Did you mean '", *near, "'?") : str("There are: ", join(labels, "; "), ".")));
-}
-
 Config config_of(const StudySpec& spec, const Variant& variant, int fold, int64_t seed,
                  std::vector<std::string>& notes) {
   std::vector<Setting> settings = {setting("train.threads", "1")};  // trials run side by side, one thread each
@@ -156,10 +143,21 @@ bool has_development_files(const StudySpec& spec) {
 
 }  // namespace
 
+size_t find_variant(const std::vector<Variant>& variants, const std::string& label, const std::string& where) {
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    if (without_spaces(variants[i].label) == without_spaces(label)) return i;
+    labels.push_back(variants[i].label);
+  }
+  const auto near = nearest(label, labels);
+  throw UsageError(where, str("there is no variant '", label, "'. ",
+                              near ? str("Did you mean '", *near, "'?") : str("There are: ", join(labels, "; "), ".")));
+}
+
 Plan make_plan(const StudySpec& spec, const fs::path& folder) {
   Plan plan{.folder = folder, .spec = spec, .axes = axes_of(spec)};
   plan.variants = variants_of(spec, plan.axes);
-  plan.baseline = find_baseline(spec.study.baseline, plan.variants);
+  if (!spec.study.baseline.empty()) plan.baseline = find_variant(plan.variants, spec.study.baseline, "study.baseline");
 
   Config defaults;
   const Setting* n_folds = find(spec.settings, "data.folds");

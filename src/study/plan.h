@@ -23,6 +23,9 @@ struct Variant {
   std::vector<Setting> settings;  // what it sets, one value each
 };
 
+// The place of the variant of that label, with or without its spaces; `where` is named when there is none.
+size_t find_variant(const std::vector<Variant>& variants, const std::string& label, const std::string& where);
+
 struct Trial {
   size_t number = 0;   // from 1, what `normlab trial DIR N` takes; changes with the plan, the folder does not
   size_t variant = 0;  // index into Plan::variants

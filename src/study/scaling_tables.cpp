@@ -86,6 +86,7 @@ Table coefficient_table(const ScalingAnalysis& analysis) {
       "Coefficients of L(N, D) = floor + a_params / N^exp_params + b_tokens / D^exp_tokens, with 95 % intervals",
       {{"", "coefficient", Align::left, Best::none}},
       {}};
+  if (analysis.schemes.empty()) return table;
   for (const SchemeFit& each : analysis.schemes) table.columns.push_back({spoken(each.scheme)});
   const auto add = [&](const char* name, const auto& value) {
     table.rows.push_back({text_cell(name)});

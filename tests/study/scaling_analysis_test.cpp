@@ -112,6 +112,7 @@ TEST(ScalingAnalysis, CriticalBatchOfTheBestRates) {
   add_batches(data, "angpt", 4000);
   const ScalingAnalysis analysis = analyse_scaling(data, quick);
   EXPECT_TRUE(analysis.schemes.empty());
+  EXPECT_TRUE(coefficient_table(analysis).rows.empty());  // names without a value would be no table
   ASSERT_EQ(analysis.batches.size(), 10u);  // five losses of two schemes
   for (const BatchFit& each : analysis.batches) {
     const double expected = each.scheme == "gpt+" ? 2000 : 4000;
