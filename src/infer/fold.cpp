@@ -210,6 +210,12 @@ void Folding::fold_output() {
     result_.scheme.embedding = EmbeddingNorm::none;
     folded("unit rows into embedding and head");
   }
+  if (result_.scheme.embedding == EmbeddingNorm::scaled) {
+    untie();
+    at("embedding.weight") = at("embedding.weight") * take("embedding.scale");
+    result_.scheme.embedding = EmbeddingNorm::none;
+    folded("the scale of the embedding into its rows");
+  }
   if (result_.scheme.output_scale == OutputScale::s_z) {
     untie();
     scale_outputs("head", take("s_z") / stored_scale(1.0));

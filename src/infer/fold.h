@@ -7,6 +7,7 @@
 //   l2 gain, scale    w_q = scale g / sqrt(d), w_k = 1 of an RMS norm of q and k, as x / |x|_2 = rms(x) / sqrt(d)
 //   gain without norm rows of W_q
 //   s_z, fixnorm      rows of the head, which is untied from the embedding
+//   embedding scale   rows of the embedding, which is untied from the head
 //   sigma-Reparam     W <- gamma W / sigma(W)
 //   1/sqrt(layer)     gains of the sublayer norms
 //

@@ -16,13 +16,8 @@
 #include "ops/lp_norm.h"
 
 namespace normlab {
-namespace {
 
 using torch::Tensor;
-
-Tensor unit_rows(const Tensor& table) { return lp_normalize(table, 2.0, 1e-12); }
-
-}  // namespace
 
 DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vocab_size, uint64_t seed,
                      torch::TensorOptions options)
@@ -38,6 +33,8 @@ DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vo
     rope_ = make_rope(config.seq_len, config.d_head, config.rope_base, config.rope_pairing, options);
   if (config.kernels == Kernels::fused) packed_head_ = std::make_shared<PackedWeight>();
   if (!config.tied_head) head_ = torch::zeros({vocab_size, config.d_model}, options);
+  if (scheme.embedding == EmbeddingNorm::scaled)
+    embedding_scale_ = torch::full({1}, std::sqrt(double(config.d_model)), options);
   model_gain_ = model_gain(config, scheme, options);
   if (scheme.output_scale == OutputScale::s_z)
     s_z_ = scaled_parameter(vocab_size, {1.0, value_of(scheme.stored_scale, {config.d_head, config.d_model})}, options);
@@ -55,14 +52,18 @@ void DecoderLm::after_step() {
   for (Block& block : blocks_) block.after_step();
 }
 
+Tensor DecoderLm::rows(const Tensor& table_vc) const {
+  return scheme_.embedding == EmbeddingNorm::fixnorm ? lp_normalize(table_vc, 2.0, 1e-12) : table_vc;
+}
+
 Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position) const {
   const int64_t end = first_position + tokens_bt.size(1);
   if (end > config_.seq_len)
     throw Error("model", str("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
-  const Tensor x = scheme_.embedding == EmbeddingNorm::fixnorm
-                       ? embedding(unit_rows(embedding_), tokens_bt, fused) * std::sqrt(double(config_.d_model))
-                       : embedding(embedding_, tokens_bt, fused);
+  Tensor x = embedding(rows(embedding_), tokens_bt, fused);
+  if (scheme_.embedding == EmbeddingNorm::fixnorm) x = x * std::sqrt(double(config_.d_model));
+  if (embedding_scale_.defined()) x = x * embedding_scale_;
   if (!positions_.defined()) return x;
   return x + embedding(positions_, torch::arange(first_position, end, tokens_bt.options()).expand_as(tokens_bt), fused);
 }
@@ -87,8 +88,7 @@ Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<
 }
 
 Tensor DecoderLm::head(const Tensor& y_btc) const {
-  const Tensor stored = head_.defined() ? head_ : embedding_;
-  const Tensor weight = scheme_.embedding == EmbeddingNorm::fixnorm ? unit_rows(stored) : stored;
+  const Tensor weight = rows(head_.defined() ? head_ : embedding_);
   Tensor z = packed_head_ ? fused_linear(y_btc, weight, Tensor(), packed_head_) : torch::linear(y_btc, weight);
   if (s_z_.defined()) z = z * s_z_.used();
   const double cap = scheme_.output_soft_cap;
@@ -108,6 +108,7 @@ Tensor DecoderLm::loss(const Tensor& tokens_bt, const Tensor& targets_bt, const 
 
 void DecoderLm::visit(const ParameterVisitor& visitor) {
   visitor("embedding.weight", embedding_, Role::embedding);
+  if (embedding_scale_.defined()) visitor("embedding.scale", embedding_scale_, Role::scale);
   if (config_.positions == Positions::learned) visitor("positions.weight", positions_, Role::position);
   if (model_gain_.defined() && scheme_.learn_gain) visitor("qk_gain", model_gain_.stored, Role::qk_gain);
   for (size_t layer = 0; layer < blocks_.size(); ++layer) blocks_[layer].visit(str("layers.", layer), visitor);

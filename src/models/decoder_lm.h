@@ -39,17 +39,19 @@ class DecoderLm {
   int vocab_size() const { return vocab_size_; }
 
  private:
+  torch::Tensor rows(const torch::Tensor& table_vc) const;  // of embedding or head as they are used
   torch::Tensor embed(const torch::Tensor& tokens_bt, int64_t first_position) const;
   torch::Tensor head(const torch::Tensor& y_btc) const;
 
   ModelConfig config_;
   NormScheme scheme_;
   int vocab_size_ = 0;
-  torch::Tensor embedding_;     // [v, c]
-  torch::Tensor positions_;     // [seq_len, c]: learned, or the sinusoidal constants; undefined with RoPE
-  torch::Tensor head_;          // [v, c]; undefined when tied
-  ScaledParameter model_gain_;  // [1] when all layers share one gain
-  ScaledParameter s_z_;         // [v], or undefined
+  torch::Tensor embedding_;        // [v, c]
+  torch::Tensor embedding_scale_;  // [1], with norm.embedding = scaled
+  torch::Tensor positions_;        // [seq_len, c]: learned, or the sinusoidal constants; undefined with RoPE
+  torch::Tensor head_;             // [v, c]; undefined when tied
+  ScaledParameter model_gain_;     // [1] when all layers share one gain
+  ScaledParameter s_z_;            // [v], or undefined
   std::shared_ptr<PackedWeight> packed_head_;  // null: PyTorch's own product
   RopeTable rope_;
   std::vector<Block> blocks_;

@@ -68,6 +68,8 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& wanted, const NormScheme& sche
   if (config.positions == Positions::rope)
     rope_ = make_rope(config.seq_len, config.d_head, config.rope_base, config.rope_pairing, options);
   config.seq_len = shape.length_p975;  // all that a block makes of it is the initial gain
+  if (scheme.embedding == EmbeddingNorm::scaled)
+    embedding_scale_ = torch::full({1}, std::sqrt(double(config.d_model)), options);
   model_gain_ = model_gain(config, scheme, options);
   for (int layer = 0; layer < shape.encoder_layers; ++layer) encoder_.emplace_back(config, scheme, layer, options);
   for (int layer = 0; layer < config.n_layers; ++layer)
@@ -99,7 +101,8 @@ Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, in
   if (end > config_.seq_len)
     throw Error("model", str("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
-  const Tensor x = embedding(words_vc, tokens_bt, fused) * std::sqrt(static_cast<double>(config_.d_model)) +
+  const Tensor rows = embedding(words_vc, tokens_bt, fused);
+  const Tensor x = (embedding_scale_.defined() ? rows * embedding_scale_ : rows * std::sqrt(double(config_.d_model))) +
                    languages_.select(0, language);
   return positions_.defined() ? x + positions_.slice(0, first_position, end) : x;
 }
@@ -171,6 +174,7 @@ Tensor EncoderDecoder::step(const Tensor& tokens_r, int64_t language, const Deco
 
 void EncoderDecoder::visit(const ParameterVisitor& visitor) {
   visitor("embedding.weight", embedding_, Role::embedding);
+  if (embedding_scale_.defined()) visitor("embedding.scale", embedding_scale_, Role::scale);
   visitor("languages.weight", languages_, Role::language);
   if (out_bias_.defined()) visitor("out_bias", out_bias_, Role::bias);
   if (config_.positions == Positions::learned) visitor("positions.weight", positions_, Role::position);

@@ -92,11 +92,12 @@ class EncoderDecoder {
   ModelConfig config_;
   TranslatorShape shape_;
   NormScheme scheme_;
-  torch::Tensor embedding_;     // [v, c]
-  torch::Tensor languages_;     // [n_languages, c]
-  torch::Tensor out_bias_;      // [v]; undefined without biases
-  torch::Tensor positions_;     // [seq_len, c]: learned, or constants; undefined with RoPE
-  ScaledParameter model_gain_;  // [1] when all layers share one gain
+  torch::Tensor embedding_;        // [v, c]
+  torch::Tensor embedding_scale_;  // [1], with norm.embedding = scaled
+  torch::Tensor languages_;        // [n_languages, c]
+  torch::Tensor out_bias_;         // [v]; undefined without biases
+  torch::Tensor positions_;        // [seq_len, c]: learned, or constants; undefined with RoPE
+  ScaledParameter model_gain_;     // [1] when all layers share one gain
   RopeTable rope_;
   std::vector<Block> encoder_, decoder_;
   StreamNorm encoder_norm_, decoder_norm_;

@@ -19,7 +19,7 @@ std::vector<std::string> enum_names<DepthScale>() {
 }
 template <>
 std::vector<std::string> enum_names<EmbeddingNorm>() {
-  return {"none", "fixnorm"};
+  return {"none", "fixnorm", "scaled"};
 }
 template <>
 std::vector<std::string> enum_names<Residual>() {
@@ -101,7 +101,8 @@ void list_stream(NormScheme& s, FieldList& list) {
               "pre: norm(x) enters the branch; post: norm(x + branch); branch: x + norm(branch)");
   list.real("sublayer_eps", s.sublayer_eps, {.min = 0.0, .max = 1.0}, "epsilon of the sublayer norm");
   list.choice("sublayer_scale", s.sublayer_scale, "what the sublayer norm of layer 1, 2, ... is multiplied by");
-  list.choice("embedding", s.embedding, "fixnorm: unit rows, times sqrt(d_model) at the input only");
+  list.choice("embedding", s.embedding,
+              "fixnorm: unit rows, times sqrt(d_model) at the input only; scaled: a learnable scale at the input");
   list.choice("residual", s.residual,
               "add: h + b; lerp: h + alpha (b - h); lerp_nu: that times nu(alpha); lerp_unit: between and back onto "
               "the unit sphere");

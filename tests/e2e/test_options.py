@@ -193,6 +193,7 @@ CHOICES = {
     "norm.constraint": ["none", "unit", "ball"],
     "norm.sublayer": ["layer", "rms", "scale", "dyt", "none"],
     "norm.placement": ["pre", "post", "branch"],
+    "norm.embedding": ["none", "fixnorm", "scaled"],
     "norm.gain_init": ["log2(L^2-L)", "sqrt(d_head)", "matched", "1.5"],
     "norm.gain": ["none", "model", "layer", "head", "channel"],
     "norm.p": ["0.5", "1", "2", "3", "inf"],

@@ -89,7 +89,7 @@ TEST(Fold, GainsOfL2NormsBecomeThoseOfAnRmsNorm) {
 }
 
 TEST(Fold, TheRest) {
-  for (const char* name : {"ssmax", "sigma-reparam", "fixnorm", "ln-scaling"}) {
+  for (const char* name : {"ssmax", "sigma-reparam", "fixnorm", "dyt", "ln-scaling"}) {
     SCOPED_TRACE(name);
     EXPECT_TRUE(expect_same_logits(model_of(find_scheme(name))).kept.empty());
   }

@@ -126,5 +126,18 @@ TEST(FixNorm, TheLengthOfAnEmbeddingDoesNotMatter) {
   EXPECT_TRUE(torch::allclose(model.logits(batch().inputs, {}), before, 1e-4, 1e-6));
 }
 
+TEST(EmbeddingScale, IsOfTheInputOnlyAndStartsAtTheRootOfTheWidth) {
+  NormScheme scaled = find_scheme("none");
+  scaled.embedding = EmbeddingNorm::scaled;
+  ModelConfig config = small(scaled, Kernels::fused);
+  config.tied_head = false;
+  DecoderLm model(config, scaled, 11, 3), plain(config, find_scheme("none"), 11, 3);
+  const torch::NoGradGuard no_grad;
+  for (auto& [name, tensor] : plain.parameters())
+    if (name == "embedding.weight") tensor.mul_(std::sqrt(double(config.d_model)));
+  EXPECT_TRUE(torch::allclose(model.logits(batch().inputs, {}), plain.logits(batch().inputs, {}), 1e-5, 1e-6));
+  EXPECT_EQ(model.parameters().size(), plain.parameters().size() + 1);
+}
+
 }  // namespace
 }  // namespace normlab
