@@ -163,7 +163,7 @@ std::vector<NormScheme> make_catalogue() {
           .title = "dynamic tanh in place of each sublayer norm",
           .equation = "norm(x) = gamma o tanh(a x) + beta,  a0 = 0.5;  x = s e + position,  s0 = sqrt(d_model)",
           .source = "DyT, Zhu et al. 2025, arXiv 2503.10622, its code's default a0 and scale of embeddings; "
-                    "SmallInit, by which the stream starts at norms of 1, is our choice",
+                    "SmallInit, by which the stream starts at a size of 1, is our choice",
       },
       {
           .name = "ln-scaling",

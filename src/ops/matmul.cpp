@@ -58,8 +58,8 @@ void product_backward(MatrixSize size, const float* dy, const PackedWeight& weig
 void product_weight(MatrixSize size, const float* x, const float* dy, bool add, float* d_weight) {
   const auto rows = static_cast<size_t>(size.rows), in = static_cast<size_t>(size.in),
              out = static_cast<size_t>(size.out);
-  if (!sgemm_ || scalar_kernels())
-    return matmul_transposed({dy, rows, out, out, 1}, {x, rows, in, in, 1}, add, d_weight);
+  static const bool ours = !sgemm_ || !isa_name().starts_with("AVX3");
+  if (ours) return matmul_transposed({dy, rows, out, out, 1}, {x, rows, in, in, 1}, add, d_weight);
   // BLAS sees row-major matrices as their transposes: dW^T [in, out] = x^T dy.
   const int m = static_cast<int>(in), n = static_cast<int>(out), k = static_cast<int>(rows);
   const float one = 1.0F, beta = add ? 1.0F : 0.0F;

@@ -1,5 +1,6 @@
 // Products of rows with a weight matrix W [out, in]: y = x W^T, dx = dy W, dW += dy^T x, all row-major float32.
-// The first two are ours, with W packed once a step; the last is MKL's where libtorch has it, which is faster there.
+// All are ours, the first two with W packed once a step; but with AVX-512 the last is MKL's where libtorch has it, which
+// is faster there.
 #pragma once
 
 #include <torch/types.h>
