@@ -8,8 +8,8 @@
 namespace normlab {
 namespace {
 
-constexpr std::array<std::string_view, 5> around_the_blocks = {"embedding.weight", "embedding.scale",
-                                                               "positions.weight", "head.weight", "s_z"};
+constexpr std::array<std::string_view, 4> around_the_blocks = {"embedding.weight", "positions.weight", "head.weight",
+                                                               "s_z"};
 
 }  // namespace
 
