@@ -14,7 +14,7 @@
 #ifndef NORMLAB_MATMUL_BLOCKS  // once, for all instruction sets
 #define NORMLAB_MATMUL_BLOCKS
 namespace normlab {
-inline constexpr size_t kBlockDepth = 384, kWidestBlock = 384, kBlockRows = 48;
+inline constexpr size_t kBlockDepth = 384, kWidestBlock = 384, kBlockRows = 768;
 // Copies of a block of each factor, for one thread.
 struct BlockScratch {
   alignas(64) float a[kBlockRows * kBlockDepth];
@@ -180,32 +180,36 @@ void pack(const MatrixView& b, float* packed) {
 
 size_t padded_columns(size_t cols) { return whole(cols, kStep); }
 
-// Columns m .. m + rows of a, `depth` deep, six beside each other: what a tile reads.
+// Columns m .. m + rows of a, `depth` deep, six beside each other: what a tile reads. Eight strips at a time, which are
+// few enough pages to write to.
 void pack_strips(const MatrixView& a, size_t k, size_t m, size_t depth, size_t rows, float* out) {
-  const size_t strips = rows / kTileRows, left = rows % kTileRows;
-  for (size_t q = 0; q < depth; ++q) {
-    const float* from = a.data + (k + q) * a.row_stride + m;
-    float* to = out + q * kTileRows;
-    for (size_t strip = 0; strip < strips; ++strip)
-      std::memcpy(to + strip * kTileRows * depth, from + strip * kTileRows, kTileRows * sizeof(float));
-    if (left > 0) std::memcpy(to + strips * kTileRows * depth, from + strips * kTileRows, left * sizeof(float));
+  constexpr size_t together = 8 * kTileRows;
+  for (size_t first = 0; first < rows; first += together, out += together * depth) {
+    const size_t now = std::min(together, rows - first), strips = now / kTileRows, left = now % kTileRows;
+    for (size_t q = 0; q < depth; ++q) {
+      const float* from = a.data + (k + q) * a.row_stride + m + first;
+      float* to = out + q * kTileRows;
+      for (size_t strip = 0; strip < strips; ++strip)
+        std::memcpy(to + strip * kTileRows * depth, from + strip * kTileRows, kTileRows * sizeof(float));
+      if (left > 0) std::memcpy(to + strips * kTileRows * depth, from + strips * kTileRows, left * sizeof(float));
+    }
   }
 }
 
 // Both factors are copied block by block: in place, every step of k would open another page of memory.
 void multiply_transposed(const MatrixView& a, const MatrixView& b, bool add, float* c, BlockScratch& scratch) {
-  for_each_block(b.rows, b.cols, [&](size_t k, size_t n, size_t depth, size_t width) {
-    pack_block(b, k, n, depth, width, scratch.b);
-    for (size_t m = 0; m < a.cols; m += kBlockRows) {
-      const size_t rows = std::min(kBlockRows, a.cols - m);
-      pack_strips(a, k, m, depth, rows, scratch.a);
+  for (size_t m = 0; m < a.cols; m += kBlockRows) {
+    const size_t rows = std::min(kBlockRows, a.cols - m);
+    for_each_block(b.rows, b.cols, [&](size_t k, size_t n, size_t depth, size_t width) {
+      if (n == 0) pack_strips(a, k, m, depth, rows, scratch.a);
+      pack_block(b, k, n, depth, width, scratch.b);
       for (size_t strip = 0; strip < rows; strip += kTileRows)
         strip_of<true>(
             std::min(kTileRows, rows - strip),
             {scratch.a + strip * depth, 0, scratch.b, depth, c + (m + strip) * b.cols + n, b.cols, add || k > 0},
             width);
-    }
-  });
+    });
+  }
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ TEST(Matmul, EveryLayout) {
 TEST(Matmul, BlocksOfDepthAndWidth) {
   expect_case({.rows = 9, .depth = 800, .cols = 1000});
   expect_case({.rows = 9, .depth = 1000, .cols = 800, .b_transposed = true, .add = true});
-  expect_case({.rows = 100, .depth = 500, .cols = 400, .a_transposed = true, .add = true});
+  expect_case({.rows = 1000, .depth = 500, .cols = 400, .a_transposed = true, .add = true});
 }
 
 TEST(Matmul, SplittingTheRowsChangesNoBit) {
