@@ -2,8 +2,9 @@
 // peak: what docs/kernels.md says of them. Not part of the build; after `make build`, with libdnnl-dev,
 // libblis-openmp-dev and libxsmm-dev of Debian:
 //
-//   g++ -std=c++20 -O2 -Isrc bench/products.cpp build/libnormlab_core.a -ldnnl -lxsmm -lxsmmnoblas -lhwy -ldl -o
-//   products OMP_NUM_THREADS=1 ./products LIBTORCH_CPU.SO LIBBLIS.SO.4 [rounds]
+//   g++ -std=c++20 -O2 -Isrc bench/products.cpp build/libnormlab_core.a -ldnnl -lxsmm -lxsmmnoblas -lhwy -o products
+//
+//   OMP_NUM_THREADS=1 ./products LIBTORCH_CPU.SO LIBBLIS.SO.4 [rounds]
 //
 // Every thread runs its own products, as the threads of the stepper do. Weights are packed once where a library can.
 #include <dlfcn.h>
@@ -14,7 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <map>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <thread>
