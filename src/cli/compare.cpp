@@ -18,6 +18,7 @@
 #include "study/runner.h"
 #include "study/scaling_tables.h"
 #include "study/study_folder.h"
+#include "study/tuning.h"
 #include "train/flops.h"
 #include "train/session.h"
 #include "train/translation_batches.h"
@@ -125,26 +126,46 @@ void print_plan(const Plan& plan, const StudyProgress& progress, const std::vect
   }
 }
 
+// The tuning trials as one part of the plan, before any of them has shown which grids to extend.
+struct TuningCost {
+  size_t trials = 0;
+  double flops_left = 0.0;
+};
+
+TuningCost cost_of_tuning(const Plan& plan) {
+  if (!plan.spec.tune.wanted()) return {};
+  const Plan tuning = tuning_plan(plan);
+  const std::vector<double> flops = text_of(tuning).flops;
+  return {.trials = tuning.trials.size(), .flops_left = StudyProgress(tuning, flops).flops_left()};
+}
+
 Exit dry_run(const Plan& plan, const StudyProgress& progress, const std::vector<double>& flops,
              const CompareOptions& options, int vocab_size) {
   const std::vector<const Trial*> queue = queue_of(plan, progress, flops);
+  const TuningCost tuning = cost_of_tuning(plan);
+  const double flops_left = progress.flops_left() + tuning.flops_left;
   const int side_by_side = std::min(options.jobs, std::max(1, static_cast<int>(queue.size())));
   const size_t longest = static_cast<size_t>(std::max_element(flops.begin(), flops.end()) - flops.begin());
   const Probe probe = probe_speed(plan.trials[longest].config, vocab_size, side_by_side);
-  const double all_together = progress.flops_left() / (probe.flops_per_second * side_by_side);
+  const double all_together = flops_left / (probe.flops_per_second * side_by_side);
   const double longest_alone = queue.empty() ? 0.0 : flops[queue.front()->number - 1] / probe.flops_per_second;
   const double seconds = std::max(all_together, longest_alone);
   if (!options.json) {
     print_plan(plan, progress, flops);
     if (!plan.spec.ladder.empty()) print_line(plain_text(size_table(plan, vocab_size)));
-    print_line(str("to do: ", queue.size(), " trials, ", si(progress.flops_left()), "FLOP, about ", clock_time(seconds),
-                   " with ", side_by_side, " side by side (ten steps ran at ", si(probe.flops_per_second),
-                   "FLOP/s each)"));
+    if (tuning.trials > 0)
+      print_line(str("tuning of ", plan.spec.tune.key, " first: ", tuning.trials, " trials, ", si(tuning.flops_left),
+                     "FLOP to do, and one more for each variant whose best value is at an edge of the grid"));
+    print_line(str("to do: ", queue.size(), " trials", tuning.trials > 0 ? " and the tuning" : "", ", ", si(flops_left),
+                   "FLOP, about ", clock_time(seconds), " with ", side_by_side, " side by side (ten steps ran at ",
+                   si(probe.flops_per_second), "FLOP/s each)"));
     return Exit::done;
   }
   Json out = summary_of(plan, progress);
   out["baseline"] = plan.variants[plan.baseline].label;
-  out["flops_left"] = progress.flops_left();
+  if (tuning.trials > 0)
+    out["tuning"] = {{"key", plan.spec.tune.key}, {"trials", tuning.trials}, {"flops_left", tuning.flops_left}};
+  out["flops_left"] = flops_left;
   out["jobs"] = side_by_side;
   out["flops_per_second"] = probe.flops_per_second;
   out["seconds_left"] = seconds;
@@ -198,40 +219,35 @@ void run_queue(const Plan& plan, StudyProgress& progress, const std::vector<cons
 }
 
 Exit conclude(const Plan& plan, const StudyProgress& progress, const CompareOptions& options) {
-  if (options.json) print_json(summary_of(plan, progress));
   const size_t ended = progress.count(TrialStatus::finished) + progress.count(TrialStatus::diverged);
   const size_t failed = progress.count(TrialStatus::crashed) + progress.count(TrialStatus::damaged);
   log_line(str(ended, " of ", plan.trials.size(), " trials have ended",
                progress.count(TrialStatus::diverged) > 0
                    ? str(", ", progress.count(TrialStatus::diverged), " of them diverged, which is a result and stays")
                    : "",
-               "; study in ", options.out));
+               "; study in ", plan.folder.string()));
   const std::string again = str("normlab compare --out ", options.out);
-  if (stop_requested() || ended + failed < plan.trials.size()) {
+  const bool stopped = stop_requested() || ended + failed < plan.trials.size();
+  // A tuning that succeeds is followed by the study itself.
+  if (options.json && (stopped || failed > 0 || plan.folder == options.out)) print_json(summary_of(plan, progress));
+  if (stopped) {
     log_line(str("stopped; go on with: ", again));
     return Exit::stopped;
   }
   if (failed > 0)
     throw Error("compare", str(failed, " trials crashed or are damaged; the others are done. Once the cause is gone, ",
                                "run them with: ", again));
-  log_line(str("next: normlab ", plan.spec.ladder.empty() ? "report " : "fit ", options.out));
   return Exit::done;
 }
 
-Exit compare(CompareOptions options) {
-  if (options.out.empty() && !options.dry_run) throw UsageError("--out", "name the folder of the study.");
-  const Plan plan = make_plan(wanted_study(options), options.out);
-  const StudyText text = text_of(plan);
-  const std::vector<double>& flops = text.flops;
-  if (options.jobs == 0) options.jobs = default_jobs(plan);
-  if (options.dry_run) return dry_run(plan, StudyProgress(plan, flops), flops, options, text.vocab_size);
-
-  const FolderLock lock = take_study_folder(plan, text.sha256);
+// What is left to do of a study whose folder is taken.
+Exit run_study(const Plan& plan, const StudyText& text, const CompareOptions& options) {
   for (const std::string& note : plan.notes) log_line(note);
-  StudyProgress progress(plan, flops);
-  const std::vector<const Trial*> queue = queue_of(plan, progress, flops);
+  StudyProgress progress(plan, text.flops);
+  const std::vector<const Trial*> queue = queue_of(plan, progress, text.flops);
   if (options.prepare) {
-    log_line(str(size_of(plan), ", ", queue.size(), " to do; run them with: normlab trial ", options.out, " N"));
+    log_line(
+        str(size_of(plan), ", ", queue.size(), " to do; run them with: normlab trial ", plan.folder.string(), " N"));
     return Exit::done;
   }
   for (const Trial& trial : plan.trials)
@@ -241,10 +257,49 @@ Exit compare(CompareOptions options) {
                                                 .kernels = std::string(isa_name()),
                                                 .threads = plan.trials.front().config.train.threads});
     if (!plan.spec.ladder.empty()) log_line(plain_text(size_table(plan, text.vocab_size)));
-    log_line(str(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " side by side, in ", options.out));
+    log_line(
+        str(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " side by side, in ", plan.folder.string()));
     run_queue(plan, progress, queue, options);
   }
   return conclude(plan, progress, options);
+}
+
+// Runs the tuning trials until every variant has its value; `plan` is then the one with these values.
+Exit run_tuning(Plan& plan, const CompareOptions& options) {
+  while (!plan.is_tuned()) {
+    const Plan tuning = tuning_plan(plan);
+    const StudyText text = text_of(tuning);
+    const FolderLock lock = take_study_folder(tuning, text.sha256);
+    log_line(str("tuning ", plan.spec.tune.key, " of every variant"));
+    if (const Exit exit = run_study(tuning, text, options); exit != Exit::done) return exit;
+    if (options.prepare) {
+      log_line(str("then prepare the study itself with: normlab compare --prepare --out ", options.out));
+      return Exit::stopped;
+    }
+    plan = make_plan(plan.spec, plan.folder);
+  }
+  for (size_t v = 0; v < plan.variants.size(); ++v) {
+    const TunedVariant& tuned = plan.tuned[v];
+    log_line(str(plan.variants[v].label, ": ", plan.spec.tune.key, " = ", tuned.values[*tuned.best],
+                 tuned.at_edge() ? ", at the edge of its grid" : ""));
+  }
+  return Exit::done;
+}
+
+Exit compare(CompareOptions options) {
+  if (options.out.empty() && !options.dry_run) throw UsageError("--out", "name the folder of the study.");
+  Plan plan = make_plan(wanted_study(options), options.out);
+  const StudyText text = text_of(plan);
+  if (options.jobs == 0) options.jobs = default_jobs(plan);
+  if (options.dry_run) return dry_run(plan, StudyProgress(plan, text.flops), text.flops, options, text.vocab_size);
+
+  const FolderLock lock = take_study_folder(plan, text.sha256);
+  if (plan.spec.tune.wanted())
+    if (const Exit exit = run_tuning(plan, options); exit != Exit::done) return options.prepare ? Exit::done : exit;
+  const Exit exit = run_study(plan, text, options);
+  if (exit == Exit::done && !options.prepare)
+    log_line(str("next: normlab ", plan.spec.ladder.empty() ? "report " : "fit ", options.out));
+  return exit;
 }
 
 }  // namespace

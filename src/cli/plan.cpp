@@ -8,6 +8,7 @@
 #include "study/cost.h"
 #include "study/probe.h"
 #include "study/scaling_tables.h"
+#include "study/tuning.h"
 #include "train/session.h"
 
 namespace normlab {
@@ -45,8 +46,10 @@ Speed speed_here(const Plan& plan, const std::vector<double>& flops, int vocab_s
 Json cost_of_study(const PlanCommand& command) {
   const Plan plan = make_plan(read_study(command.config.settings()), "");
   const int vocab = command.vocab > 0 ? command.vocab : load_text(plan.trials.front().config).tokenizer.vocab_size();
-  const std::vector<double> flops = training_flops(plan, vocab);
+  std::vector<double> flops = training_flops(plan, vocab);
   const Speed speed = speed_here(plan, flops, vocab, command);
+  if (plan.spec.tune.wanted())
+    for (const double each : training_flops(tuning_plan(plan), vocab)) flops.push_back(each);
   double total = 0;
   for (const double each : flops) total += each;
   const auto seconds_on = [&](int machines) {
@@ -56,13 +59,14 @@ Json cost_of_study(const PlanCommand& command) {
   const Table sizes = size_table(plan, vocab);
   if (!command.json) {
     print_line(str(sizes.caption, "\n", plain_text(sizes)));
-    print_line(str("\n", plan.trials.size(), " trials, ", si(total), "FLOP; ", speed.side_by_side,
-                   " side by side on a machine at ", si(speed.flops_per_second), "FLOP/s each (", speed.source, ")"));
+    print_line(str("\n", flops.size(), " trials", plan.spec.tune.wanted() ? ", tuning included, " : ", ", si(total),
+                   "FLOP; ", speed.side_by_side, " side by side on a machine at ", si(speed.flops_per_second),
+                   "FLOP/s each (", speed.source, ")"));
     print_line(str("one machine: ", clock_time(seconds_on(1))));
     if (command.machines > 1)
       print_line(str(command.machines, " machines: ", clock_time(seconds_on(command.machines))));
   }
-  return {{"trials", plan.trials.size()},
+  return {{"trials", flops.size()},
           {"flops", total},
           {"flops_per_second", speed.flops_per_second},
           {"side_by_side", speed.side_by_side},

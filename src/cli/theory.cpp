@@ -42,6 +42,11 @@ std::vector<Figure> charts_of(const Curves& curves) {
                     "Curves of the standard deviation of logits against head width."},
                    {"standard deviation", true, true}, &TheoryPoint::logit_std),
           chart_of(curves,
+                   {"theory-frobenius", "Frobenius norm of the logits",
+                    str(note, " Root mean square over the draws; 64 is where every logit is about 1."),
+                    "Curves of the Frobenius norm of the logits against head width."},
+                   {"||S||_F", true, true}, &TheoryPoint::frobenius),
+          chart_of(curves,
                    {"theory-entropy", "Relative entropy of attention", str(note, " 0 is one key, 1 is uniform."),
                     "Curves of relative entropy against head width."},
                    {"relative entropy", false}, &TheoryPoint::relative_entropy),
@@ -64,12 +69,14 @@ Exit show_theory(const TheoryOptions& options) {
       write_file_atomically(std::filesystem::path(options.out) / (each.caption.id + ".svg"), svg_file(each));
   }
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  if (!options.json) print_line("logits               d     std     largest   bound     entropy   saturated  gradient");
+  if (!options.json)
+    print_line("logits               d     std     ||S||_F   largest   bound     entropy   saturated gradient");
   for (const auto& [rule, points] : curves)
     for (const TheoryPoint& p : points) {
       all.push_back({{"logits", rule.name},
                      {"d_head", p.d_head},
                      {"logit_std", p.logit_std},
+                     {"frobenius", p.frobenius},
                      {"max_logit", p.max_logit},
                      {"bound", p.bound},
                      {"relative_entropy", p.relative_entropy},
@@ -80,9 +87,9 @@ Exit show_theory(const TheoryOptions& options) {
       };
       if (!options.json)
         print_line(str(column(rule.name, 21), column(str(p.d_head), 6), column(significant(p.logit_std, 3), 8),
-                       column(significant(p.max_logit, 3), 10),
+                       column(significant(p.frobenius, 3), 10), column(significant(p.max_logit, 3), 10),
                        column(std::isfinite(p.bound) ? significant(p.bound, 3) : "none", 10),
-                       column(significant(p.relative_entropy, 3), 10), column(significant(p.saturated, 3), 11),
+                       column(significant(p.relative_entropy, 3), 10), column(significant(p.saturated, 3), 10),
                        significant(p.grad_q, 3)));
     }
   if (options.json) print_json(all);
@@ -98,7 +105,8 @@ void add_theory(CLI::App& app, Exit& exit) {
   verb->add_option("--seed", options->seed, "of the random vectors")->check(CLI::NonNegativeNumber);
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->footer(
-      "The claims of docs/theory.md, measured: spread and bound of the logits, entropy, share of saturated rows, and "
+      "The claims of docs/theory.md, measured: spread, Frobenius norm and bound of the logits, entropy, share of "
+      "saturated rows, and "
       "the\n"
       "median over queries of the gradient's norm, for four ways to make logits.\n"
       "Examples:\n"

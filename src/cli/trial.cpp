@@ -30,6 +30,11 @@ Exit report(const std::string& name, const Trial& trial) {
 Exit run_one(const TrialOptions& options) {
   const Plan plan = load_plan(options.folder);
   require_this_version(plan);
+  if (!plan.is_tuned())
+    throw UsageError(
+        "trial",
+        str("the tuning in ", options.folder, "/tuning has not ended. Run its trials first, with ", "normlab trial ",
+            options.folder, "/tuning N, or all with normlab compare --out ", options.folder, "."));
   const auto last = static_cast<int64_t>(plan.trials.size());
   if (options.number < 1 || options.number > last)
     throw UsageError("trial", str("got number ", options.number, ", expected 1 to ", last, ", as ", options.folder,

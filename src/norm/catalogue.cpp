@@ -220,6 +220,9 @@ std::vector<NormScheme> make_catalogue() {
           .map_scale = MapScale::nu,
           .qk = QkNorm::lp,
           .p = 2.0,
+          .order = QkOrder::after_rope,
+          .gain = GainSharing::channel,
+          .gain_on = GainOn::both,
           .logit_scale = sqrt_d_head,
           .output_scale = OutputScale::s_z,
           .stored_scale = inverse_sqrt_d_model,
@@ -232,10 +235,11 @@ std::vector<NormScheme> make_catalogue() {
                           {"optim.warmup_steps", "0"}},
           .title = "anGPT: norms held near 1 by constants, rows of weights at most 1 long",
           .equation = "h <- nu(alpha) o (h + alpha o (branch(h) - h)),  nu(alpha) = 1/sqrt(alpha^2 + (1-alpha)^2);  "
-                      "softmax(sqrt(d_head) q_hat k_hat^T) v,  x_hat = x / ||x||_2;  "
+                      "softmax(sqrt(d_head) (s_qk o q_hat) (s_qk o k_hat)^T) v,  x_hat = x / ||x||_2;  "
                       "every map times its nu;  logits s_z o (W h)",
           .source = "anGPT, Franke et al. 2025, arXiv 2505.22014; alpha_init, its sharing and the logit scale are our "
-                    "choice",
+                    "choice, and so is s_qk: the paper keeps the QK norm of GPT+, whose gains are learnable, and "
+                    "without one no logit could exceed sqrt(d_head)",
       },
   };
 }

@@ -28,6 +28,7 @@ TheoryPoint point(const LogitRule& rule, int64_t d) {
   const auto rows = static_cast<double>(stats.n_rows);
   return {.d_head = d,
           .logit_std = logits.detach().std().item<double>(),
+          .frobenius = logits.detach().norm().item<double>() / std::sqrt(static_cast<double>(n_draws)),
           .max_logit = logits.detach().abs().max().item<double>(),
           .bound = rule.p > 0.0 ? logit_bound(rule.p, rule.gain, d) : std::numeric_limits<double>::infinity(),
           .relative_entropy = stats.sum_relative_entropy / rows,

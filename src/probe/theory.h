@@ -20,6 +20,7 @@ std::vector<LogitRule> logit_rules();
 struct TheoryPoint {
   int64_t d_head = 0;
   double logit_std = 0.0;         // of S_ij
+  double frobenius = 0.0;         // ||S||_F of the 64 x 64 logits, root mean square over draws
   double max_logit = 0.0;         // largest |S_ij|
   double bound = 0.0;             // of |S_ij|, by logit_bound(); infinite without normalisation
   double relative_entropy = 0.0;  // mean over rows

@@ -1,4 +1,4 @@
-// The learned gains of a study as charts: each layer's, against the values of a dimension.
+// The learned gains and p of a study as charts: those of each layer, against the values of a dimension.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace normlab {
 
-// One chart, or in a grid of two dimensions one for each value of the shorter; none when no gain was learned.
+// One chart, or in a grid of two dimensions one for each value of the shorter; none when nothing was learned.
 std::vector<Figure> gain_charts(const ChartInput& input);
 
 }  // namespace normlab

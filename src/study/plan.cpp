@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "study/tuning.h"
 
 namespace normlab {
 namespace {
@@ -13,17 +14,6 @@ namespace fs = std::filesystem;
 
 // Losses over different texts, tokens or blocks cannot be compared trial by trial.
 const std::set<std::string> same_for_all = {"data.source", "data.tokenizer", "data.folds"};
-constexpr const char* fold_key = "data.fold";
-constexpr const char* seed_key = "train.seed";
-
-const Setting* find(const std::vector<Setting>& settings, const std::string& key) {
-  const auto found = std::find_if(settings.begin(), settings.end(), [&](const Setting& s) { return s.key == key; });
-  return found == settings.end() ? nullptr : &*found;
-}
-
-Setting setting(const std::string& key, const std::string& value) {
-  return {.key = key, .values = {value}, .where = "the study", .is_list = false};
-}
 
 std::string without_spaces(const std::string& text) { return replace_all(text, " ", ""); }
 
@@ -64,7 +54,7 @@ std::string slug_of(const std::string& label) {
 
 void check_named_variant(const NamedSettings& named, const std::vector<Axis>& axes) {
   for (const Setting& each : named.settings) {
-    if (same_for_all.contains(each.key) || each.key == fold_key || each.key == seed_key)
+    if (!varies_between_trials(each.key))
       throw UsageError(each.where, str(each.key, " must be the same for all variants; '", named.label, "' sets it."));
     if (std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.key == each.key; }))
       throw UsageError(each.where, str("the variant '", named.label, "' sets ", each.key,
@@ -86,7 +76,7 @@ std::vector<Variant> variants_of(const StudySpec& spec, const std::vector<Axis>&
       for (const std::string& value : axis.values) {
         extended.push_back(variant);
         extended.back().label += str(variant.label.empty() ? "" : ", ", label_of(axes, axis.key, value));
-        extended.back().settings.push_back(setting(axis.key, value));
+        extended.back().settings.push_back(study_setting(axis.key, value));
       }
     variants = std::move(extended);
   }
@@ -98,15 +88,20 @@ std::vector<Variant> variants_of(const StudySpec& spec, const std::vector<Axis>&
   return variants;
 }
 
+// The value of study.tune.key that the variant's trials have: its best, or until that is known one from the grid.
+std::string tuned_value(const TuneConfig& tune, const TunedVariant& variant) {
+  return variant.best ? variant.values[*variant.best] : tune.values[tune.values.size() / 2];
+}
+
 Config config_of(const StudySpec& spec, const Variant& variant, int fold, int64_t seed,
                  std::vector<std::string>& notes) {
-  std::vector<Setting> settings = {setting("train.threads", "1")};  // trials run side by side, one thread each
+  std::vector<Setting> settings = {study_setting("train.threads", "1")};  // trials run side by side, one thread each
   for (const Setting& each : spec.settings)
     if (!each.is_list) settings.push_back(each);
   std::vector<Setting> rung;
   for (const Setting& each : variant.settings) (is_ladder_key(each.key) ? rung : settings).push_back(each);
-  settings.push_back(setting(fold_key, str(fold)));
-  settings.push_back(setting(seed_key, str(seed)));
+  settings.push_back(study_setting(fold_key, str(fold)));
+  settings.push_back(study_setting(seed_key, str(seed)));
   try {
     if (!spec.ladder.empty())
       for (const Setting& each : rung_settings(spec.ladder, rung, settings)) settings.push_back(each);
@@ -137,11 +132,24 @@ void check_distinct(const Plan& plan) {
 
 // Then there is nothing to hold out, and folds are all the same.
 bool has_development_files(const StudySpec& spec) {
-  const Setting* dev = find(spec.settings, "translation.dev");
-  return find(spec.settings, "translation.source") && !(dev && dev->values.front().empty());
+  const Setting* dev = find_setting(spec.settings, "translation.dev");
+  return find_setting(spec.settings, "translation.source") && !(dev && dev->values.front().empty());
 }
 
 }  // namespace
+
+const Setting* find_setting(const std::vector<Setting>& settings, const std::string& key) {
+  const auto found = std::find_if(settings.begin(), settings.end(), [&](const Setting& s) { return s.key == key; });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+Setting study_setting(const std::string& key, const std::string& value) {
+  return {.key = key, .values = {value}, .where = "the study", .is_list = false};
+}
+
+bool varies_between_trials(const std::string& key) {
+  return !same_for_all.contains(key) && key != fold_key && key != seed_key;
+}
 
 size_t find_variant(const std::vector<Variant>& variants, const std::string& label, const std::string& where) {
   std::vector<std::string> labels;
@@ -160,25 +168,35 @@ Plan make_plan(const StudySpec& spec, const fs::path& folder) {
   if (!spec.study.baseline.empty()) plan.baseline = find_variant(plan.variants, spec.study.baseline, "study.baseline");
 
   Config defaults;
-  const Setting* n_folds = find(spec.settings, "data.folds");
-  if (const Setting* said = find(spec.settings, fold_key))
+  const Setting* n_folds = find_setting(spec.settings, "data.folds");
+  if (const Setting* said = find_setting(spec.settings, fold_key))
     for (const std::string& fold : said->values) plan.folds.push_back(static_cast<int>(*parse_integer(fold)));
   else if (has_development_files(spec))
     plan.folds = {defaults.data.fold};
   else
     for (int fold = 0; fold < (n_folds ? *parse_integer(n_folds->values.front()) : defaults.data.folds); ++fold)
       plan.folds.push_back(fold);
-  if (const Setting* said = find(spec.settings, seed_key))
+  if (const Setting* said = find_setting(spec.settings, seed_key))
     for (const std::string& seed : said->values) plan.seeds.push_back(*parse_integer(seed));
   else
     plan.seeds.push_back(defaults.train.seed);
   if (plan.folds.size() * plan.seeds.size() < 2)
     plan.notes.push_back("one fold and one seed: no difference can be told from chance. Try data.fold=[0,1,2].");
 
+  std::vector<Variant> variants = plan.variants;
+  if (spec.tune.wanted()) {
+    check_tune(plan);
+    if (const Setting* given = find_setting(spec.settings, spec.tune.key))
+      plan.notes.push_back(str(spec.tune.key, " = ", given->values.front(), " gives way to [study.tune]"));
+    plan.tuned = tuned_variants(plan);
+    for (size_t v = 0; v < variants.size(); ++v)
+      variants[v].settings.push_back(study_setting(spec.tune.key, tuned_value(spec.tune, plan.tuned[v])));
+  }
+
   for (const int fold : plan.folds)
     for (const int64_t seed : plan.seeds)
       for (size_t v = 0; v < plan.variants.size(); ++v) {
-        const Variant& variant = plan.variants[v];
+        const Variant& variant = variants[v];
         plan.trials.push_back({.number = plan.trials.size() + 1,
                                .variant = v,
                                .fold = fold,
@@ -190,13 +208,17 @@ Plan make_plan(const StudySpec& spec, const fs::path& folder) {
   return plan;
 }
 
+bool Plan::is_tuned() const {
+  return std::all_of(tuned.begin(), tuned.end(), [](const TunedVariant& each) { return each.best.has_value(); });
+}
+
 Plan load_plan(const fs::path& folder) {
   const fs::path file = folder / "study.toml";
   if (!fs::is_regular_file(file))
     throw DataError(folder.string(),
                     "is not a study; expected a folder with study.toml, as `normlab compare` makes it.");
   const std::vector<Setting> settings = read_toml(file.string());
-  const Setting* version = find(settings, "normlab");
+  const Setting* version = find_setting(settings, "normlab");
   try {
     return make_plan(read_study(settings), folder);
   } catch (const UsageError& error) {

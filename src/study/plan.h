@@ -23,6 +23,14 @@ struct Variant {
   std::vector<Setting> settings;  // what it sets, one value each
 };
 
+inline constexpr const char* fold_key = "data.fold";
+inline constexpr const char* seed_key = "train.seed";
+
+const Setting* find_setting(const std::vector<Setting>& settings, const std::string& key);  // null: there is none
+Setting study_setting(const std::string& key, const std::string& value);
+// False for what all trials share, such as the text, and for what repeats a variant.
+bool varies_between_trials(const std::string& key);
+
 // The place of the variant of that label, with or without its spaces; `where` is named when there is none.
 size_t find_variant(const std::vector<Variant>& variants, const std::string& label, const std::string& where);
 
@@ -43,11 +51,16 @@ struct Plan {
   size_t baseline = 0;  // index into variants
   std::vector<int> folds = {};
   std::vector<int64_t> seeds = {};
-  std::vector<Trial> trials = {};       // by fold, seed and variant, so that a study stopped half-way has whole folds
-  std::vector<std::string> notes = {};  // what the user should know about it
+  std::vector<Trial> trials = {};        // by fold, seed and variant, so that a study stopped half-way has whole folds
+  std::vector<TunedVariant> tuned = {};  // of each variant; empty without [study.tune]
+  std::vector<std::string> notes = {};   // what the user should know about it
+
+  // Every variant has its value of study.tune.key; before that, trials stand with one from the middle of the grid.
+  bool is_tuned() const;
 };
 
-// UsageError for an empty list, nothing to compare, variants that are the same, or an unknown key or baseline.
+// With [study.tune] it depends on what DIR/tuning holds. UsageError for an empty list, nothing to compare, variants
+// that are the same, or an unknown key or baseline.
 Plan make_plan(const StudySpec& spec, const std::filesystem::path& folder);
 
 // The plan of DIR/study.toml; DataError when DIR is no study, or one that this version cannot read.

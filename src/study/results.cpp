@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,7 @@
 #include "record/metrics.h"
 #include "record/run_dir.h"
 #include "record/safetensors.h"
+#include "study/tuning.h"
 
 namespace normlab {
 namespace {
@@ -65,33 +67,41 @@ void read_bleus(const std::vector<Json>& rows, TrialResult& result) {
   }
 }
 
-// The mean of the gains in use that a tensor stores.
-double mean_gain(const TensorView& tensor, const Config& config) {
+std::vector<float> values_of(const TensorView& tensor) {
   if (tensor.dtype != Dtype::f32 || tensor.bytes == 0)
     throw DataError(tensor.name, str("got ", dtype_name(tensor.dtype), ", expected F32 values. The file is damaged."));
   std::vector<float> values(tensor.bytes / sizeof(float));
   std::memcpy(values.data(), tensor.data, tensor.bytes);
-  double sum = 0;
-  const ModelConfig& model = config.model;
-  const GainSizes sizes{model.d_head, model.n_heads, model.seq_len, model.d_model};
-  for (const float value : values) sum += used_gain(config.norm, static_cast<double>(value), sizes);
-  return sum / static_cast<double>(values.size());
+  return values;
 }
 
-// "qk_gain" of the model, or "layers.3.attn.qk_gain".
-std::vector<LayerGain> read_gains(const fs::path& run, const Config& config) {
-  std::vector<LayerGain> gains;
-  const auto checkpoint = RunDir::open(run).latest();
-  if (!checkpoint) return gains;
-  const SafetensorsFile file(checkpoint->path / "model.safetensors");
+// The value in use, from one that a checkpoint holds.
+using Used = std::function<double(double stored)>;
+
+// Of "qk_gain" of the model, or "layers.3.attn.qk_gain": the mean of what each layer uses.
+std::vector<LayerValue> read_layers(const SafetensorsFile& file, const char* name, const Used& used) {
+  std::vector<LayerValue> layers;
   for (const TensorView& tensor : file.tensors()) {
-    if (!tensor.name.ends_with("qk_gain")) continue;
+    if (!tensor.name.ends_with(name)) continue;
     const auto parts = split(tensor.name, '.');
     const auto layer = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
-    gains.push_back({layer ? static_cast<int>(*layer) : -1, mean_gain(tensor, config)});
+    const std::vector<float> values = values_of(tensor);
+    double sum = 0;
+    for (const float value : values) sum += used(static_cast<double>(value));
+    layers.push_back({layer ? static_cast<int>(*layer) : -1, sum / static_cast<double>(values.size())});
   }
-  std::sort(gains.begin(), gains.end(), [](const LayerGain& a, const LayerGain& b) { return a.layer < b.layer; });
-  return gains;
+  std::sort(layers.begin(), layers.end(), [](const LayerValue& a, const LayerValue& b) { return a.layer < b.layer; });
+  return layers;
+}
+
+void read_learned(const fs::path& run, const Config& config, TrialResult& result) {
+  const auto checkpoint = RunDir::open(run).latest();
+  if (!checkpoint) return;
+  const SafetensorsFile file(checkpoint->path / "model.safetensors");
+  const ModelConfig& model = config.model;
+  const GainSizes sizes{model.d_head, model.n_heads, model.seq_len, model.d_model};
+  result.gains = read_layers(file, "qk_gain", [&](double stored) { return used_gain(config.norm, stored, sizes); });
+  result.p = read_layers(file, "qk_p", [](double raw) { return 1.0 + std::log1p(std::exp(raw)); });
 }
 
 std::string text_in(const Json& object, const char* key) {
@@ -140,18 +150,29 @@ TrialResult load_trial(const Plan& plan, const Trial& trial) {
   return result;
 }
 
+// Losses are in the plan already; what is missing is the cost.
+void add_tuning(const Plan& plan, StudyResults& results) {
+  for (const Trial& trial : tuning_plan(plan).trials) {
+    const TrialRecord record = read_trial(trial);
+    results.tuning_trials += record.ended();
+    results.tuning_cpu_seconds += record.train_cpu_seconds;
+  }
+}
+
 }  // namespace
 
 StudyResults load_results(const Plan& plan) {
   StudyResults results{.plan = plan, .trials = {}};
+  if (plan.spec.tune.wanted()) add_tuning(plan, results);
   for (const Trial& trial : plan.trials) {
     results.trials.push_back(load_trial(plan, trial));
     TrialResult& result = results.trials.back();
+    results.trials_cpu_seconds += result.record.train_cpu_seconds;
     if (result.record.status != TrialStatus::missing)
       add_provenance(results.provenance, trial.folder / "manifest.json");
     if (!is_finished(result)) continue;
     try {
-      result.gains = read_gains(trial.folder, trial.config);
+      read_learned(trial.folder, trial.config, result);
     } catch (const Error&) {
       ++results.without_gains;  // the losses stand without it
     }

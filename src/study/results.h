@@ -22,8 +22,9 @@ struct BleuPoint {
   double bleu = 0;  // of the development text
 };
 
-struct LayerGain {
-  int layer = -1;  // -1: one gain for all layers
+// Of one layer: a learned gain, or a learned p.
+struct LayerValue {
+  int layer = -1;  // -1: one for all layers
   double value = 0;
 };
 
@@ -44,7 +45,8 @@ struct TrialResult {
   std::vector<AttentionPoint> attention = {};  // rising steps; empty without probe.every
   std::vector<BleuPoint> bleus = {};           // of a translator, rising steps
   std::optional<double> test_bleu = {};        // of its best checkpoint
-  std::vector<LayerGain> gains = {};           // learned, at the latest checkpoint; a mean where heads have their own
+  // Learned, at the latest checkpoint; a mean where heads have their own.
+  std::vector<LayerValue> gains = {}, p = {};
 };
 
 // Programs and machines that ran the trials, each as a line of text.
@@ -58,6 +60,8 @@ struct StudyResults {
   std::vector<TrialResult> trials;  // in the plan's order
   Provenance provenance = {};
   size_t without_gains = 0;  // finished trials whose checkpoint could not be read
+  size_t tuning_trials = 0;  // of [study.tune] that have ended
+  double tuning_cpu_seconds = 0.0, trials_cpu_seconds = 0.0;
 };
 
 // A trial that cannot be read counts as damaged, and says why.

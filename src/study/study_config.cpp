@@ -30,8 +30,15 @@ Setting normalised(const FieldList& list, Setting setting) {
   return setting;
 }
 
+// Where a key of a [[variant]] is declared: a rung of a ladder may be one.
+struct VariantFields {
+  const FieldList& run;
+  const FieldList& ladder;
+  const FieldList& of(const std::string& key) const { return is_ladder_key(key) ? ladder : run; }
+};
+
 // "variant.3.norm.p" or "variant.3.label"
-void add_to_variant(std::vector<NamedSettings>& variants, const FieldList& list, const Setting& setting) {
+void add_to_variant(std::vector<NamedSettings>& variants, const VariantFields& lists, const Setting& setting) {
   const std::string rest = setting.key.substr(variant_prefix.size());
   const auto index = parse_integer(rest.substr(0, rest.find('.')));
   if (!index || rest.find('.') == std::string::npos)
@@ -44,7 +51,7 @@ void add_to_variant(std::vector<NamedSettings>& variants, const FieldList& list,
   if (inner.key == "label")
     variant.label = trim(inner.values.front());
   else
-    variant.settings.push_back(normalised(list, inner));
+    variant.settings.push_back(normalised(lists.of(inner.key), inner));
 }
 
 void check_labels(const std::vector<NamedSettings>& variants) {
@@ -84,10 +91,13 @@ StudySpec read_study(const std::vector<Setting>& settings) {
   const FieldList list = fields(scratch);
 
   std::map<std::string, Setting> said;
+  std::vector<Setting> tune;
   std::string variants_file;
   for (const Setting& setting : settings) {
     if (setting.key == "normlab") {
       spec.version = setting.values.empty() ? "" : setting.values.front();
+    } else if (setting.key.starts_with("study.tune.")) {
+      tune.push_back(setting);
     } else if (setting.key.starts_with("study.")) {
       apply(study_list, setting);
     } else if (is_ladder_key(setting.key)) {
@@ -95,7 +105,7 @@ StudySpec read_study(const std::vector<Setting>& settings) {
     } else if (setting.key.starts_with(variant_prefix)) {
       if (file_of(setting) != variants_file) spec.variants.clear();  // a later file's replace an earlier one's
       variants_file = file_of(setting);
-      add_to_variant(spec.variants, list, setting);
+      add_to_variant(spec.variants, {list, ladder_list}, setting);
     } else {
       said[setting.key] = normalised(list, setting);
     }
@@ -108,6 +118,7 @@ StudySpec read_study(const std::vector<Setting>& settings) {
   in_order(list, spec.settings);
   in_order(ladder_list, spec.ladder);
   check_ladder(spec.ladder);
+  spec.tune = read_tune(tune, list);
   return spec;
 }
 
@@ -120,7 +131,7 @@ std::string to_toml(const StudySpec& spec) {
 
   std::string out =
       str("# What `normlab compare` runs here; `normlab compare --out` with this folder goes on.\nnormlab = ",
-          toml_text(spec.version), "\n\n", to_toml(study_list));
+          toml_text(spec.version), "\n\n", to_toml(study_list), to_toml(spec.tune, list));
   LadderConfig rules;
   FieldList ladder_list;
   list_fields(rules, ladder_list);
@@ -138,7 +149,8 @@ std::string to_toml(const StudySpec& spec) {
   }
   for (const NamedSettings& variant : spec.variants) {
     out += str("\n[[variant]]\nlabel = ", toml_text(variant.label), "\n");
-    for (const Setting& setting : variant.settings) out += toml_of(list, setting, setting.key);
+    for (const Setting& setting : variant.settings)
+      out += toml_of(VariantFields{list, ladder_list}.of(setting.key), setting, setting.key);
   }
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include "base/fields.h"
 #include "study/ladder.h"
+#include "study/tune.h"
 
 namespace normlab {
 
@@ -26,6 +27,7 @@ struct NamedSettings {
 // What the files and --set of a study say, merged: later settings have replaced earlier ones of the same key.
 struct StudySpec {
   StudyConfig study;
+  TuneConfig tune = {};                 // [study.tune]
   std::vector<Setting> settings;        // keys of a run's configuration in its order; lists are axes
   std::vector<Setting> ladder;          // the section [ladder]; empty: there is none
   std::vector<NamedSettings> variants;  // in the order of the file

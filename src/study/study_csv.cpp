@@ -69,14 +69,33 @@ std::vector<Cell> summary_row(const ChartInput& input, size_t variant) {
   return row;
 }
 
-std::set<int> layers_with_gains(const StudyResults& results) {
-  std::set<int> layers;
-  for (const TrialResult& trial : results.trials)
-    for (const LayerGain& gain : trial.gains) layers.insert(gain.layer);
+// The layers in which some trial has learned a gain, or a p.
+struct LearnedLayers {
+  std::set<int> gains, p;
+};
+LearnedLayers learned_layers(const StudyResults& results) {
+  LearnedLayers layers;
+  for (const TrialResult& trial : results.trials) {
+    for (const LayerValue& each : trial.gains) layers.gains.insert(each.layer);
+    for (const LayerValue& each : trial.p) layers.p.insert(each.layer);
+  }
   return layers;
 }
 
-std::vector<Cell> trial_row(const ChartInput& input, const TrialResult& trial, const std::set<int>& layers) {
+void add_layer_columns(Table& table, const char* name, const std::set<int>& layers) {
+  for (const int layer : layers)
+    table.columns.push_back({layer < 0 ? std::string(name) : str(name, "_layer_", layer), "", Align::right});
+}
+
+void add_layer_cells(std::vector<Cell>& row, const std::vector<LayerValue>& values, const std::set<int>& layers) {
+  for (const int layer : layers) {
+    const auto found =
+        std::find_if(values.begin(), values.end(), [&](const LayerValue& each) { return each.layer == layer; });
+    row.push_back(number_cell(found == values.end() ? not_a_number : found->value));
+  }
+}
+
+std::vector<Cell> trial_row(const ChartInput& input, const TrialResult& trial, const LearnedLayers& layers) {
   std::vector<Cell> row = {text_cell(input.results.plan.variants[trial.variant].label)};
   add_grid_cells(row, input.grid, trial.variant);
   row.push_back({str(trial.fold), trial.fold});
@@ -87,11 +106,8 @@ std::vector<Cell> trial_row(const ChartInput& input, const TrialResult& trial, c
                  begun ? static_cast<double>(trial.curve.back().step) : not_a_number});
   row.push_back(cell(done ? std::optional(trial.curve.back().loss) : std::nullopt));
   row.push_back(cell(begun ? std::optional(best_loss(trial)) : std::nullopt));
-  for (const int layer : layers) {
-    const auto gain = std::find_if(trial.gains.begin(), trial.gains.end(),
-                                   [&](const LayerGain& each) { return each.layer == layer; });
-    row.push_back(number_cell(gain == trial.gains.end() ? not_a_number : gain->value));
-  }
+  add_layer_cells(row, trial.gains, layers.gains);
+  add_layer_cells(row, trial.p, layers.p);
   row.push_back(text_cell(trial.folder));
   row.push_back(text_cell(trial.record.message));
   row.push_back(number_cell(begun ? trial.curve.back().cpu_seconds : not_a_number));
@@ -142,9 +158,9 @@ Table trial_table(const ChartInput& input) {
   add_grid_columns(table, input.grid);
   for (const char* name : {"fold", "seed", "status", "step", "final_loss", "best_loss"})
     table.columns.push_back({name, "", Align::right});
-  const std::set<int> layers = layers_with_gains(input.results);
-  for (const int layer : layers)
-    table.columns.push_back({layer < 0 ? std::string("gain") : str("gain_layer_", layer), "", Align::right});
+  const LearnedLayers layers = learned_layers(input.results);
+  add_layer_columns(table, "gain", layers.gains);
+  add_layer_columns(table, "p", layers.p);
   table.columns.push_back({"folder", "", Align::left});
   table.columns.push_back({"message", "", Align::left});
   table.columns.push_back({"cpu_seconds", "", Align::right});

@@ -8,6 +8,7 @@
 #include "study/study_csv.h"
 #include "study/study_tables.h"
 #include "study/study_text.h"
+#include "study/tuning_report.h"
 
 namespace normlab {
 namespace {
@@ -48,6 +49,16 @@ Json sensitivity_json(const ChartInput& input) {
   return all;
 }
 
+Json tuning_json(const ChartInput& input) {
+  const StudyResults& results = input.results;
+  if (!results.plan.spec.tune.wanted()) return nullptr;
+  return {{"key", results.plan.spec.tune.key},
+          {"seed", results.plan.spec.tune.seed},
+          {"trials", results.tuning_trials},
+          {"cpu_seconds", results.tuning_cpu_seconds},
+          {"variants", Json::parse(json(tuning_table(input)))}};
+}
+
 }  // namespace
 
 std::string make_json(const ChartInput& input, const std::vector<Group>& groups, const Verdict& verdict) {
@@ -67,6 +78,7 @@ std::string make_json(const ChartInput& input, const std::vector<Group>& groups,
                     {"friedman", friedman_json(analysis)},
                     {"groups", groups_json(input, groups)},
                     {"learning_rate_sensitivity", sensitivity_json(input)},
+                    {"tuning", tuning_json(input)},
                     {"trials", Json::parse(json(trial_table(input)))},
                     {"command", commands(input.results, input.analysis)},
                     {"provenance", provenance_lines(input.results.provenance)}};

@@ -14,6 +14,7 @@
 #include "study/study_json.h"
 #include "study/study_tables.h"
 #include "study/study_text.h"
+#include "study/tuning_report.h"
 
 namespace normlab {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 struct Charts {
   Figure loss, differences, time, blocks;
   std::vector<Figure> gains, groups, stability;
-  std::optional<Figure> map, bleu;
+  std::optional<Figure> map, bleu, tuning;
 };
 Charts draw_charts(const ChartInput& input, const std::vector<Group>& groups) {
   return {.loss = loss_chart(input),
@@ -32,7 +33,8 @@ Charts draw_charts(const ChartInput& input, const std::vector<Group>& groups) {
           .groups = group_charts(input, groups),
           .stability = stability_charts(input),
           .map = loss_map(input),
-          .bleu = bleu_chart(input)};
+          .bleu = bleu_chart(input),
+          .tuning = tuning_chart(input)};
 }
 
 std::string friedman_text(const ChartInput& input) {
@@ -104,6 +106,8 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
   for (const Figure& each : charts.stability) parts.back().figures.push_back(&each);
   if (!charts.gains.empty()) parts.push_back({"What the gains learn", ""});
   for (const Figure& each : charts.gains) parts.back().figures.push_back(&each);
+  if (charts.tuning)
+    parts.push_back({"How was each variant tuned?", tuning_text(input), {&*charts.tuning}, {tuning_table(input)}});
   return parts;
 }
 
@@ -184,6 +188,7 @@ StudyReport make_report(const StudyResults& results, const Analysis& analysis) {
   const Charts charts = draw_charts(input, groups);
   const std::vector<Part> parts = parts_of(input, groups, charts);
   StudyReport report{.verdict = verdict(results, analysis), .json = {}};
+  for (std::string& notice : tuning_notices(results)) report.verdict.notices.push_back(std::move(notice));
   report.json = make_json(input, groups, report.verdict);
   for (const Part& part : parts)
     for (const Figure* each : part.figures)

@@ -409,3 +409,43 @@ def test_table_on_a_terminal(text, tmp_path):
     assert "p = 3  \u2591" in shown and "\u2588  3/3  val" in shown
     assert "trial 1 (p = 2, fold 0, seed 1337)  step" in shown and "left 0:00" in shown
     assert "\x1b[4A" in shown and "6 of 6 trials have ended" in shown
+
+
+TUNE = ["study.tune.key=optim.lr", "study.tune.values=[1e-3,1e-2,3e-2]", "study.tune.seed=5", "data.fold=[0,1]"]
+
+
+def test_tuning_gives_each_variant_its_best_value(text, tmp_path):
+    out = tmp_path / "study"
+    planned = json.loads(compare(text, out, *TUNE, extra=["--dry-run", "--json"]).stdout)
+    assert planned["tuning"]["trials"] == 6 and not out.exists()
+    assert planned["flops_left"] > planned["tuning"]["flops_left"] > 0
+    log = compare(text, out, *TUNE).stderr
+    tuning = {t.parent.name: record(t)["val_loss"] for t in trials(out / "tuning")}
+    assert len(tuning) >= 6
+    for p in (2, 3):
+        losses = {float(name.split("lr=")[1]): loss for name, loss in tuning.items() if name.startswith(f"p={p},")}
+        best = min(losses, key=losses.get)
+        assert f"p = {p}: optim.lr = {best:g}" in log
+        for trial in out.glob(f"trials/p={p}/*/config.toml"):
+            assert f"\nlr = {best:g}\n" in trial.read_text()
+    assert len(trials(out)) == 4
+    before = state(out)
+    compare(text, out, *TUNE)  # nothing is left to do
+    assert {k: v for k, v in before.items() if "trials/" in k} == {k: v for k, v in state(out).items() if "trials/" in k}
+    report = json.loads(run("report", out, "--json").stdout)
+    assert report["tuning"]["trials"] == len(tuning) and report["tuning"]["cpu_seconds"] > 0
+    assert "How was each variant tuned?" in (out / "report.html").read_text()
+    assert (out / "charts" / "tuning.svg").exists()
+
+
+def test_tuning_resumes_where_it_was_killed(text, tmp_path):
+    calm, disturbed = tmp_path / "calm", tmp_path / "disturbed"
+    compare(text, calm, *TUNE)
+    study = start(*arguments(text, disturbed, *TUNE))
+    wait_for(lambda: len(list(disturbed.glob("tuning/trials/*/*/trial.json"))) >= 2)
+    study.kill()
+    study.communicate()
+    assert "tuning" in run("trial", disturbed, 1, check=USAGE).stderr
+    compare(text, disturbed, *TUNE)
+    assert results(disturbed) == results(calm)
+    assert results(disturbed / "tuning") == results(calm / "tuning")

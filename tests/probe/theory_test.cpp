@@ -22,6 +22,20 @@ TEST(Theory, TheScaleKeepsTheVarianceOfLogitsAtOne) {
     EXPECT_NEAR(point.logit_std / std::sqrt(static_cast<double>(point.d_head)), 1.0, 0.05);
 }
 
+// ||QK^T||_F grows as n sqrt(d), the scaled one stays at n, and a norm bounds it by g n.
+TEST(Theory, FrobeniusNormOfTheLogits) {
+  constexpr double n = 64;
+  const auto plain = theory_points(logit_rules()[0], widths, 3), scaled = theory_points(logit_rules()[1], widths, 3),
+             cosine = theory_points(logit_rules()[2], widths, 3);
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const double root = std::sqrt(static_cast<double>(widths[i]));
+    EXPECT_NEAR(plain[i].frobenius / (n * root), 1.0, 0.05);
+    EXPECT_NEAR(scaled[i].frobenius / n, 1.0, 0.05);
+    EXPECT_NEAR(cosine[i].frobenius / (12 * n / root), 1.0, 0.05);
+    EXPECT_LT(cosine[i].frobenius, 12 * n);
+  }
+}
+
 TEST(Theory, WithoutItAttentionSaturatesAndTheGradientOfAQueryVanishes) {
   const auto plain = theory_points(logit_rules()[0], widths, 3), scaled = theory_points(logit_rules()[1], widths, 3);
   for (size_t i = 1; i < widths.size(); ++i) {
