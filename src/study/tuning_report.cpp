@@ -67,7 +67,8 @@ Table tuning_table(const ChartInput& input) {
   for (size_t v = 0; v < plan.tuned.size(); ++v) {
     const TunedVariant& tuned = plan.tuned[v];
     table.rows.push_back({text_cell(plan.variants[v].label),
-                          tuned.best ? number_cell(*parse_number(tuned.values[*tuned.best])) : text_cell("-")});
+                          tuned.best ? Cell{tuned.values[*tuned.best], *parse_number(tuned.values[*tuned.best])}
+                                     : number_cell(not_a_number)});
     for (const double value : values) table.rows.back().push_back(loss_at(tuned, value));
   }
   return table;
@@ -86,14 +87,17 @@ std::vector<std::string> tuning_notices(const StudyResults& results) {
   std::vector<std::string> notices;
   if (!plan.is_tuned())
     notices.push_back(str("The tuning of ", plan.spec.tune.key, " has not ended; trials start once it has."));
-  for (size_t v = 0; v < plan.tuned.size(); ++v)
-    if (const TunedVariant& tuned = plan.tuned[v]; tuned.at_edge())
+  std::vector<std::string> extended;
+  for (size_t v = 0; v < plan.tuned.size(); ++v) {
+    const TunedVariant& tuned = plan.tuned[v];
+    if (tuned.extended) extended.push_back(plan.variants[v].label);
+    if (tuned.at_edge())
       notices.push_back(str("The best ", short_key(results), " of ", plan.variants[v].label, ", ",
-                            tuned.values[*tuned.best], ", lies at the edge of its grid, which was ",
-                            tuned.extended ? "extended once" : "not extended", "; a value beyond it may be better."));
-    else if (tuned.best && tuned.extended)
-      notices.push_back(str("The grid of ", plan.variants[v].label, " was extended once to find its best ",
-                            short_key(results), ", ", tuned.values[*tuned.best], "."));
+                            tuned.values[*tuned.best],
+                            ", lies at the edge of its grid; a value beyond it may be better."));
+  }
+  if (!extended.empty())
+    notices.push_back(str("The grid of ", short_key(results), " was extended once for: ", join(extended, "; "), "."));
   return notices;
 }
 
