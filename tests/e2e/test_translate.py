@@ -291,5 +291,5 @@ def test_compare_reports_bleu(pairs, tmp_path):
         "train.max_steps=8", "train.eval_every=4", "norm.scheme=[none, qknorm]", "train.seed=[1, 2]", check=0)
     run("report", tmp_path / "study", check=0)
     page = (tmp_path / "study" / "report.md").read_text()
-    assert "Which translates best?" in page and "paired bootstrap" in page
+    assert "Which translates best?" in page and "1000 paired resamples, p of 10000 randomisations" in page
     assert (tmp_path / "study" / "charts" / "bleu.svg").exists()
