@@ -45,8 +45,7 @@ void set_tokenizer(const ScoreOptions& options, ScoreSettings& settings) {
 
 void add_bleu_options(CLI::App& verb, ScoreOptions& options) {
   const char* const group = "BLEU";
-  verb.add_option("--tokenize", options.tokenizer,
-                  str("words of BLEU: ", score_tokenizer_names(), "; default 13a. The last four need --spm-model"))
+  verb.add_option("--tokenize", options.tokenizer, str("words of BLEU, default 13a; one of ", score_tokenizer_names()))
       ->type_name("NAME")
       ->group(group);
   verb.add_option("--spm-model", options.spm_model, "model of SentencePiece of spm, flores101, flores200 or spBLEU-1K")
