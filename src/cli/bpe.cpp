@@ -30,10 +30,10 @@ Exit learn(const LearnOptions& options) {
   if (!options.vocabularies.empty() && options.vocabularies.size() != options.inputs.size())
     throw UsageError("--write-vocabulary", str("got ", options.vocabularies.size(), " files for ",
                                                options.inputs.size(), " texts, expected one for each."));
-  std::vector<std::vector<std::string>> texts;
+  std::vector<std::string> texts;
   WordCounts words;
   for (const std::string& path : options.inputs)
-    for (const std::string& line : texts.emplace_back(read_lines(path))) words.add_line(line);
+    for (const std::string_view line : bpe_lines(texts.emplace_back(read_text_file(path)))) words.add_line(line);
   if (words.rows().empty()) throw DataError(options.inputs[0], "has no words to learn from.");
 
   ProgressLine progress;
@@ -49,7 +49,7 @@ Exit learn(const LearnOptions& options) {
   BpeSegmenter segmenter(codes);
   for (size_t i = 0; i < options.vocabularies.size(); ++i) {
     WordCounts subwords;
-    for (const std::string& line : texts[i]) subwords.add_line(segmenter.segment_line(line));
+    for (const std::string_view line : bpe_lines(texts[i])) subwords.add_line(segmenter.segment_line(line));
     vocabularies.push_back(subwords.to_text());
   }
   write_file_atomically(options.codes, to_text(codes));
@@ -66,11 +66,12 @@ Exit apply(const ApplyOptions& options) {
   const BpeCodes codes = read_bpe_codes(options.codes);
   BpeSegmenter segmenter(
       codes, options.vocabulary.empty() ? BpeVocabulary() : read_bpe_vocabulary(options.vocabulary, options.threshold));
-  const std::vector<std::string> lines = read_lines(options.input == "-" ? "/dev/stdin" : options.input);
+  const std::string text = read_text_file(options.input == "-" ? "/dev/stdin" : options.input);
+  const std::vector<std::string_view> lines = bpe_lines(text);
   std::string out;
   for (size_t i = 0; i < lines.size(); ++i) {
     const BpeDropout dropout{.rate = options.dropout, .key = stream_key(options.seed, dropout_stream, i)};
-    out += str(segmenter.segment_line(lines[i], dropout), '\n');
+    out += segmenter.segment_line(lines[i], dropout);
   }
   if (options.output == "-")
     std::fwrite(out.data(), 1, out.size(), stdout), std::fflush(stdout);

@@ -55,7 +55,8 @@ void add_generate(CLI::App& app, Exit& exit) {
       ->check(CLI::Range(0.0, 100.0));
   verb->add_option("--top-k", sample.top_k, "choose among the k most probable tokens; 0 = all")
       ->check(CLI::NonNegativeNumber);
-  verb->add_option("--top-p", sample.top_p, "choose among the most probable tokens that make up this share")
+  verb->add_option("--top-p", sample.top_p,
+                   "choose among the most probable tokens that make up this share of what --top-k keeps")
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--seed", sample.seed, "the same seed gives the same text")->check(CLI::NonNegativeNumber);
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);

@@ -55,7 +55,7 @@ Exit import_weights(const ImportOptions& options) {
 void add_import(CLI::App& app, Exit& exit) {
   auto* verb = app.add_subcommand("import", "make a checkpoint from weights of nanoGPT, nGPT, Llama, Qwen3 or OLMo 2");
   auto options = std::make_shared<ImportOptions>();
-  verb->add_option("--from", options->from, "nanogpt, ngpt, llama, qwen3 or olmo2")->required()->type_name("SOURCE");
+  verb->add_option("--from", options->from, join(import_sources(), ", "))->required()->type_name("SOURCE");
   verb->add_option("file", options->file, "safetensors file")->required()->type_name("FILE");
   verb->add_option("-o,--out", options->out, "folder of the new checkpoint")->required()->type_name("DIR");
   verb->add_option("--model-config", options->config,

@@ -1,12 +1,15 @@
 // The metrics of normlab score: one row each, from lines of text to statistics, score and signature.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/score_tokenizer.h"
 #include "stats/bleu.h"
+#include "stats/chrf.h"
 #include "stats/segments.h"
 
 namespace normlab {
@@ -16,9 +19,17 @@ struct ScoredTexts {
   std::vector<std::vector<std::string>> references;  // whole texts, each as long as the output
 };
 
+using SplitLine = std::function<Words(std::string_view line)>;
+
 struct ScoreSettings {
-  ScoreTokenizer tokenizer = score_tokenizers[0];
+  SplitLine bleu_words = split_13a;
+  std::string tokenizer = "13a";  // of BLEU, as the signature has it
+  bool lowercase = false;         // of BLEU
   BleuOptions bleu = {};
+  std::optional<int> chrf_word_order = {};  // unless the metric's own
+  ChrfOptions chrf = {};
+  bool chrf_lowercase = false, chrf_whitespace = false;
+  TerWords ter = {};
 };
 
 struct MetricResult {
@@ -32,6 +43,8 @@ struct MetricResult {
 
 struct ScoreMetric {
   const char* key;
+  const char* group;  // of its options in the help; empty where it has none
+  bool per_sentence;  // whether one line has a score
   MetricResult (*evaluate)(const ScoredTexts& texts, const ScoreSettings& settings);
 };
 extern const std::vector<ScoreMetric> score_metrics;

@@ -1,6 +1,7 @@
 // normlab verify: our numbers against those of other implementations, from files of their weights and results.
 #include "cli/verify.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -79,7 +80,11 @@ class Verification {
 
 std::vector<Check> checks_of(const std::string& path, const std::string& kernels) {
   const SafetensorsFile file(path);
-  if (reference_metadata(file, "source") == translation_source) return verify_translator(file, kernels);
+  const std::string source = reference_metadata(file, "source");
+  const std::vector<std::string> known = verify_sources();
+  if (std::ranges::find(known, source) == known.end())
+    throw DataError(path, str("has the source '", source, "', expected one of ", join(known, ", "), "."));
+  if (source == translation_source) return verify_translator(file, kernels);
   return Verification(path, kernels).run();
 }
 
@@ -145,7 +150,8 @@ void add_verify(CLI::App& app, Exit& exit) {
       ->type_name("FILE");
   verb->add_option("--kernels", options->kernels, "fused, composite or best (model.kernels)")->type_name("KERNELS");
   verb->add_flag("--json", options->json, "machine-readable output");
-  verb->footer("Example:\n  normlab verify tests/reference/nanogpt-bias.safetensors");
+  verb->footer(str("A file names its implementation in its metadata `source`: ", join(verify_sources(), ", "),
+                   ".\nExample:\n  normlab verify tests/reference/nanogpt-bias.safetensors"));
   verb->callback([options, &exit] { exit = verify(*options); });
 }
 

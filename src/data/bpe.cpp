@@ -67,6 +67,20 @@ BpeCodes read_bpe_codes(const std::filesystem::path& path) {
   return codes;
 }
 
+std::vector<std::string_view> bpe_lines(std::string_view text) {
+  constexpr std::u32string_view line_ends = U"\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029";
+  std::vector<std::string_view> lines;
+  size_t start = 0;
+  for_each_code_point(text, [&](char32_t c, size_t offset) {
+    if (line_ends.find(c) == std::u32string_view::npos || text.substr(offset, 2) == "\r\n") return;
+    const size_t end = offset + static_cast<size_t>(decode_utf8(text, offset).length);
+    lines.push_back(text.substr(start, end - start));
+    start = end;
+  });
+  if (start < text.size()) lines.push_back(text.substr(start));
+  return lines;
+}
+
 std::string to_text(const BpeCodes& codes) {
   std::string text = str(version_line, '\n');
   for (const auto& [left, right] : codes) text += code_line(left, right) + '\n';

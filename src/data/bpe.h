@@ -24,6 +24,10 @@ using BpeCodes = std::vector<BpePair>;  // merges, in the order in which they we
 BpeCodes read_bpe_codes(const std::filesystem::path& path);  // DataError unless it is of version 0.2
 std::string to_text(const BpeCodes& codes);                  // the content of a codes file
 
+// The lines of a text as subword-nmt reads them, each with its end: line feed, carriage return or both, but also the
+// other characters at which Python's str.splitlines ends a line.
+std::vector<std::string_view> bpe_lines(std::string_view text);
+
 // Words with their counts, in the order of first appearance.
 class WordCounts {
  public:
@@ -55,7 +59,7 @@ class BpeSegmenter {
   std::vector<std::string> segment(std::string_view word);  // the parts, without joiners
   std::vector<std::string> segment(std::string_view word, const BpeDropout& dropout, uint64_t& draws) const;
 
-  // The line with its words segmented and single spaces; space at its ends stays.
+  // The line with its words segmented and single spaces; space and line breaks at its ends stay.
   std::string segment_line(std::string_view line, const BpeDropout& dropout = {});
 
  private:

@@ -3,6 +3,8 @@
 
 #include <zlib.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -50,10 +52,15 @@ class Inflater {
   size_t rest_ = 0;
 };
 
-void require_utf8(const std::string& line, size_t line_number, const std::string& where) {
-  if (const auto offset = first_invalid_utf8(line))
-    throw DataError(where, str("is not valid UTF-8 at line ", line_number, ", byte ", *offset,
-                               " of the line; expected UTF-8 text, plain or gzip. Convert it to UTF-8."));
+void require_utf8_lines(std::string_view text, const std::string& where) {
+  const auto offset = first_invalid_utf8(text);
+  if (!offset) return;
+  const std::string_view before = text.substr(0, *offset);
+  const size_t line_start = before.rfind('\n') + 1;  // 0 in the first line
+  throw DataError(
+      where, str("is not valid UTF-8 at line ", std::ranges::count(before, '\n') + 1, ", byte ", *offset - line_start,
+                 " of the line; expected UTF-8 text, plain or gzip. Convert it to "
+                 "UTF-8."));
 }
 
 }  // namespace
@@ -72,15 +79,19 @@ std::string gunzip(std::string_view packed, const std::string& where) {
   }
 }
 
-std::vector<std::string> read_lines(const std::filesystem::path& path) {
+std::string read_text_file(const std::filesystem::path& path) {
   const std::string where = path.string();
   std::string text = read_file(path);
   if (text.starts_with(gzip_magic)) text = gunzip(text, where);
   if (text.empty()) throw DataError(where, "is empty; expected lines of text.");
+  require_utf8_lines(text, where);
+  return text;
+}
+
+std::vector<std::string> read_lines(const std::filesystem::path& path) {
+  std::string text = read_text_file(path);
   if (text.back() == '\n') text.pop_back();
-  std::vector<std::string> lines = split(text, '\n');
-  for (size_t i = 0; i < lines.size(); ++i) require_utf8(lines[i], i + 1, where);
-  return lines;
+  return split(text, '\n');
 }
 
 }  // namespace normlab

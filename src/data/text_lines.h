@@ -12,6 +12,9 @@ namespace normlab {
 // so that files stay aligned. DataError for a file that is missing, empty, a damaged gzip, or, by line, not UTF-8.
 std::vector<std::string> read_lines(const std::filesystem::path& path);
 
+// The same as one text, with its line feeds.
+std::string read_text_file(const std::filesystem::path& path);
+
 // What gzip packed, all members one after the other; `where` names it in the DataError about damage.
 std::string gunzip(std::string_view packed, const std::string& where);
 

@@ -32,6 +32,11 @@ struct Importer {
   ImportedShape (*shape)(const std::string& config_json);  // called through read_shape()
 };
 
+// The sources of language models, which `normlab import` takes, and all sources, with the translators' one, which
+// `normlab verify` takes. Help and messages list these.
+std::vector<std::string> import_sources();
+std::vector<std::string> verify_sources();
+
 // The importer of that source; UsageError with the names of all when there is none.
 const Importer& find_importer(const std::string& source);
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "infer/import.h"
+#include "infer/import_translation.h"
 
 namespace normlab {
 namespace {
@@ -191,13 +192,24 @@ const std::vector<Importer>& importers() {
 
 }  // namespace
 
+std::vector<std::string> import_sources() {
+  std::vector<std::string> names;
+  for (const Importer& importer : importers()) names.push_back(importer.source);
+  return names;
+}
+
+std::vector<std::string> verify_sources() {
+  std::vector<std::string> names = import_sources();
+  names.push_back(translation_source);
+  return names;
+}
+
 const Importer& find_importer(const std::string& source) {
-  std::vector<std::string> known;
-  for (const Importer& importer : importers()) {
+  for (const Importer& importer : importers())
     if (importer.source == source) return importer;
-    known.push_back(importer.source);
-  }
-  throw UsageError("import", str("got source '", source, "', expected one of ", join(known, ", "), "."));
+  const bool translator = source == translation_source;
+  throw UsageError("import", str("got source '", source, "', expected one of ", join(import_sources(), ", "), ".",
+                                 translator ? " Translators can be verified only." : ""));
 }
 
 }  // namespace normlab

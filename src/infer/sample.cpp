@@ -12,9 +12,9 @@ int64_t choose_token(const Tensor& logits_v, const SampleOptions& options, int64
   if (options.temperature == 0.0) return logits_v.argmax().item<int64_t>();
   // In double and sorted, so that the cumulative sums are exact enough and the order is fixed.
   const auto [values, tokens] = (logits_v.to(torch::kFloat64) / options.temperature).sort(/*stable=*/true, 0, true);
-  Tensor weights = values.softmax(0);
-  int64_t kept = weights.size(0);
+  int64_t kept = values.size(0);
   if (options.top_k > 0) kept = std::min<int64_t>(kept, options.top_k);
+  const Tensor weights = values.slice(0, 0, kept).softmax(0);
   if (options.top_p < 1.0) {
     const int64_t nucleus = (weights.cumsum(0) < options.top_p).sum().item<int64_t>() + 1;
     kept = std::min(kept, nucleus);

@@ -12,7 +12,7 @@ struct SampleOptions {
   int max_tokens = 500;
   double temperature = 1.0;  // 0 takes the most probable token
   int top_k = 0;             // 0 keeps all
-  double top_p = 1.0;        // 1 keeps all
+  double top_p = 1.0;        // 1 keeps all; a share of what top_k keeps, as in Hugging Face's transformers
   uint64_t seed = 1;
 };
 

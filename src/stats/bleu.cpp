@@ -31,15 +31,18 @@ double brevity_penalty(double hypothesis_length, double reference_length) {
   return hypothesis_length > 0 ? std::exp(1 - reference_length / hypothesis_length) : 0;
 }
 
-void fill_precisions(BleuScore& out, const BleuOptions& options) {
+// The number of orders that count.
+size_t fill_precisions(BleuScore& out, const BleuOptions& options) {
   const double value = smoothing_value(options).value_or(0);
   double halvings = 1;
+  size_t orders = options.effective_order ? 0 : bleu_order;
   for (size_t n = 0; n < bleu_order; ++n) {
     if (options.smoothing == BleuSmoothing::add_k && n > 0) {
       out.correct[n] += value;
       out.total[n] += value;
     }
     if (out.total[n] == 0) break;
+    orders = std::max(orders, n + 1);
     if (out.correct[n] != 0) {
       out.precisions[n] = 100.0 * out.correct[n] / out.total[n];
     } else if (options.smoothing == BleuSmoothing::exp) {
@@ -49,6 +52,7 @@ void fill_precisions(BleuScore& out, const BleuOptions& options) {
       out.precisions[n] = 100.0 * value / out.total[n];
     }
   }
+  return orders;
 }
 
 }  // namespace
@@ -96,10 +100,10 @@ BleuScore bleu(std::span<const double> sums, const BleuOptions& options) {
   std::copy_n(sums.begin() + total_at, bleu_order, out.total.begin());
   // Without a single match no smoothing makes a score.
   if (std::ranges::all_of(out.correct, [](double count) { return count == 0; })) return out;
-  fill_precisions(out, options);
+  const size_t orders = fill_precisions(out, options);
   double logs = 0;
-  for (const double precision : out.precisions) logs += log_or_floor(precision);
-  out.score = out.brevity_penalty * std::exp(logs / bleu_order);
+  for (size_t n = 0; n < orders; ++n) logs += log_or_floor(out.precisions[n]);
+  out.score = out.brevity_penalty * std::exp(logs / static_cast<double>(orders));
   return out;
 }
 

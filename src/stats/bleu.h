@@ -20,6 +20,7 @@ inline constexpr std::string_view bleu_smoothings[] = {"exp", "floor", "add-k", 
 struct BleuOptions {
   BleuSmoothing smoothing = BleuSmoothing::exp;
   std::optional<double> value = {};  // of floor (0.1 unless given) and add-k (1)
+  bool effective_order = false;      // orders that the hypothesis is too short for do not count: for single sentences
 };
 
 struct BleuScore {

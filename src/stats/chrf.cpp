@@ -28,6 +28,19 @@ void append_matches(const NgramCounts& hypothesis, const NgramCounts& reference,
   row.push_back(static_cast<double>(common));
 }
 
+// An order that a side lacks counts with a precision or recall of next to nothing.
+double chrf_with_eps(std::span<const double> sums, double factor) {
+  constexpr double eps = 1e-16;
+  double score = 0;
+  for (size_t i = 0; i + 2 < sums.size(); i += 3) {
+    const double precision = sums[i] > 0 ? sums[i + 2] / sums[i] : eps;
+    const double recall = sums[i + 1] > 0 ? sums[i + 2] / sums[i + 1] : eps;
+    const double weighted = factor * precision + recall;
+    score += weighted > 0 ? (1 + factor) * precision * recall / weighted : eps;
+  }
+  return 100 * score / (static_cast<double>(sums.size()) / 3);
+}
+
 }  // namespace
 
 std::vector<double> chrf_statistics(const ChrfSegment& segment, const ChrfOptions& options) {
@@ -48,6 +61,8 @@ std::vector<double> chrf_statistics(const ChrfSegment& segment, const ChrfOption
 }
 
 double chrf(std::span<const double> sums, const ChrfOptions& options) {
+  const double factor = options.beta * options.beta;
+  if (options.eps_smoothing) return chrf_with_eps(sums, factor);
   double precision = 0, recall = 0;
   int orders = 0;
   for (size_t i = 0; i + 2 < sums.size(); i += 3) {
@@ -59,7 +74,6 @@ double chrf(std::span<const double> sums, const ChrfOptions& options) {
   if (orders == 0 || precision + recall == 0) return 0;
   precision /= orders;
   recall /= orders;
-  const double factor = options.beta * options.beta;
   return 100 * ((1 + factor) * precision * recall / (factor * precision + recall));
 }
 

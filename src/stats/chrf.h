@@ -10,9 +10,11 @@ struct ChrfOptions {
   int character_order = 6;
   int word_order = 0;  // 2 makes it chrF++
   int beta = 2;        // recall counts beta times as much as precision
+  bool eps_smoothing =
+      false;  // the mean of F-scores of all orders, as chrF++.py, instead of the orders both sides have
 };
 
-// The same text twice: as characters without white space, and as words (unused when word_order is 0).
+// The same text twice: as characters, and as words (unused when word_order is 0).
 struct ChrfSegment {
   Segment characters, words;
 };

@@ -63,6 +63,13 @@ class Trials {
   std::vector<double> first_, second_;
 };
 
+// Of the trials and the observed difference itself, which counts as extreme.
+template <class IsExtreme>
+double extreme_share(const std::vector<double>& differences, IsExtreme is_extreme) {
+  const auto extreme = std::ranges::count_if(differences, is_extreme);
+  return static_cast<double>(extreme + 1) / static_cast<double>(differences.size() + 1);
+}
+
 }  // namespace
 
 Significance compare_outputs(const StatisticRows& baseline, const StatisticRows& output, const ScoreOfSums& score,
@@ -77,13 +84,12 @@ Significance compare_outputs(const StatisticRows& baseline, const StatisticRows&
   }
 
   Significance out{.difference = score(sum_rows(output)) - score(sum_rows(baseline))};
-  // Under the null hypothesis the bootstrap's differences would scatter about zero: their centre is taken off.
-  double centre = 0;
+  const double size = std::abs(out.difference), shift = bootstrap ? out.difference : 0;
+  out.p_value = extreme_share(differences, [&](double d) { return std::abs(d - shift) >= size; });
+  double mean_size = 0;
   if (bootstrap)
-    for (const double difference : differences) centre += std::abs(difference) / options.trials;
-  const auto extreme = std::ranges::count_if(
-      differences, [&](double difference) { return std::abs(difference) - centre > std::abs(out.difference); });
-  out.p_value = static_cast<double>(extreme + 1) / static_cast<double>(options.trials + 1);
+    for (const double d : differences) mean_size += std::abs(d) / options.trials;
+  out.p_sacrebleu = extreme_share(differences, [&](double d) { return std::abs(d) - mean_size > size; });
   if (bootstrap) {
     std::ranges::sort(differences);
     const double tail = (1 - options.level) / 2;

@@ -107,9 +107,13 @@ std::vector<std::string> test_reference(const Config& config) {
   }
 }
 
-Table bootstrap_table(const ChartInput& input) {
+// The interval is the bootstrap's; the p-value is that of the randomisation, which keeps its level best.
+Table output_table(const ChartInput& input) {
+  const SignificanceOptions randomised{.test = PairedTest::randomization, .trials = 10000};
+  const SignificanceOptions resampled{.test = PairedTest::bootstrap, .trials = 1000};
   Table table{str("Test outputs against those of ", input.results.plan.variants[input.analysis.baseline].label,
-                  ", seed by seed: paired bootstrap, 1000 resamples"),
+                  ", seed by seed: interval of ", resampled.trials, " paired resamples, p of ", randomised.trials,
+                  " randomisations"),
               {{"", "trial", Align::left},
                {"BLEU", "", Align::right},
                {"difference", "", Align::right},
@@ -124,12 +128,12 @@ Table bootstrap_table(const ChartInput& input) {
     if (trial.variant == input.analysis.baseline || !partner || !trial.test_bleu) continue;
     const StatisticRows baseline = test_rows(input, *partner, reference), output = test_rows(input, trial, reference);
     if (baseline.empty() || output.empty()) continue;
-    const Significance found = compare_outputs(baseline, output, score, {});
+    const Significance tested = compare_outputs(baseline, output, score, randomised);
     table.rows.push_back({text_cell(trial_name(input.results, trial)),
                           {fixed(*trial.test_bleu, 2), *trial.test_bleu},
-                          signed_cell(found.difference, 2),
-                          text_cell(bleu_interval(found.interval)),
-                          number_cell(found.p_value, 2)});
+                          signed_cell(tested.difference, 2),
+                          text_cell(bleu_interval(compare_outputs(baseline, output, score, resampled).interval)),
+                          number_cell(tested.p_value, 2)});
   }
   return table;
 }
@@ -139,7 +143,8 @@ Table bootstrap_table(const ChartInput& input) {
 const char* const bleu_text =
     "BLEU is higher where translations are better. The difference is that of the test text, or of the development text "
     "where there is no test text. The paired t goes over trials, so it allows for what another seed would give; the "
-    "bootstrap goes over sentences, so it allows for what another test text would give.";
+    "tests of outputs go over sentences, so they allow for what another test text would give. Their interval is a "
+    "paired bootstrap's, their p-value that of approximate randomisation, two-sided.";
 
 std::optional<Figure> bleu_chart(const ChartInput& input) {
   LineChart chart{{"bleu", "BLEU of the development text during training", "Means over the trials of a variant.",
@@ -169,7 +174,7 @@ std::optional<Figure> bleu_chart(const ChartInput& input) {
 
 std::vector<Table> bleu_tables(const ChartInput& input) {
   std::vector<Table> tables = {mean_table(input)};
-  if (Table bootstrap = bootstrap_table(input); !bootstrap.rows.empty()) tables.push_back(std::move(bootstrap));
+  if (Table outputs = output_table(input); !outputs.rows.empty()) tables.push_back(std::move(outputs));
   return tables;
 }
 

@@ -14,7 +14,7 @@ extern const char* const bleu_text;
 // BLEU of the development text during training; nothing for a study without BLEU.
 std::optional<Figure> bleu_chart(const ChartInput& input);
 
-// Means over the trials with paired differences to the baseline, and paired bootstrap of each pair of test outputs.
+// Means over the trials with paired differences to the baseline, and paired tests of each pair of test outputs.
 std::vector<Table> bleu_tables(const ChartInput& input);
 
 }  // namespace normlab

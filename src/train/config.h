@@ -11,7 +11,7 @@ namespace normlab {
 
 enum class TokenUnit { characters, bytes };
 enum class ScheduleKind { cosine, linear, constant, inverse_sqrt, plateau };
-enum class BleuWords { rule_13a, intl, character, none };  // in the order of score_tokenizers
+enum class BleuWords { rule_13a, intl, character, none, zh };  // in the order of score_tokenizers
 
 struct DataConfig {
   std::string source = "tinyshakespeare";

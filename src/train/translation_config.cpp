@@ -1,6 +1,7 @@
 // The section [translation] of a configuration.
 #include "base/error.h"
 #include "base/text.h"
+#include "data/score_tokenizer.h"
 #include "train/config.h"
 
 namespace normlab {
@@ -11,7 +12,9 @@ std::vector<std::string> enum_names<PairBatching>() {
 }
 template <>
 std::vector<std::string> enum_names<BleuWords>() {
-  return {"13a", "intl", "char", "none"};
+  std::vector<std::string> names;
+  for (const ScoreTokenizer& row : score_tokenizers) names.push_back(row.name);
+  return names;
 }
 
 void list_fields(TranslationConfig& c, FieldList& list) {

@@ -120,5 +120,23 @@ TEST(Bpe, JoinsSubwords) {
   EXPECT_EQ(join_subwords(""), "");
 }
 
+// Where Python's str.splitlines ends lines: each of these, and not the unit separator or a no-break space.
+TEST(BpeLines, EndAsPythonEndsThem) {
+  EXPECT_THAT(bpe_lines("a\rb\r\nc\n\r"), ElementsAre("a\r", "b\r\n", "c\n", "\r"));
+  EXPECT_THAT(bpe_lines("a\vb\fc\x1c\x1d\x1e\n"), ElementsAre("a\v", "b\f", "c\x1c", "\x1d", "\x1e", "\n"));
+  EXPECT_THAT(bpe_lines("é\u0085\u2028 x\u2029y"), ElementsAre("é\u0085", "\u2028", " x\u2029", "y"));
+  EXPECT_THAT(bpe_lines("a\x1f\u00a0\tb"), ElementsAre("a\x1f\u00a0\tb"));
+  EXPECT_TRUE(bpe_lines("").empty());
+}
+
+TEST(BpeLines, KeepTheirEnds) {
+  BpeSegmenter segmenter(codes);
+  EXPECT_EQ(segmenter.segment_line(" low \r\n"), " low \r\n");
+  EXPECT_EQ(segmenter.segment_line("low\v"), "low@@ \v");
+  WordCounts words;
+  words.add_line("low\r");
+  EXPECT_EQ(words.to_text(), "low 1\n");
+}
+
 }  // namespace
 }  // namespace normlab

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-
 namespace normlab {
 namespace {
 
@@ -34,16 +32,32 @@ TEST(ScoreTokenizer, International) {
   EXPECT_THAT(split_intl("a+b&quot;"), ElementsAre("a", "+", "b", "&", "quot", ";"));
 }
 
-TEST(ScoreTokenizer, Ter) { EXPECT_THAT(split_lower_words(" The ΌΣΟΣ  "), ElementsAre("the", "όσος")); }
+TEST(ScoreTokenizer, Chinese) {
+  EXPECT_THAT(split_zh(" 猫sat。1,5 "), ElementsAre("猫", "sat", "。", "1,5"));
+  EXPECT_THAT(split_zh("a→b\u2000c ひら"), ElementsAre("a", "→", "b", "c", "ひら"));
+  EXPECT_THAT(split_zh("𠀀x &quot;"), ElementsAre("𠀀x", "&", "quot", ";"));  // no range of the supplementary planes
+}
+
+TEST(ScoreTokenizer, Ter) {
+  EXPECT_THAT(split_ter(" The ΌΣΟΣ  ", {}), ElementsAre("the", "όσος"));
+  EXPECT_THAT(split_ter("The cat.", {.case_sensitive = true}), ElementsAre("The", "cat."));
+  const std::string line = "cat's (1,000.5)&gt; 猫、ひら";
+  EXPECT_THAT(split_ter(line, {.normalized = true}), ElementsAre("cat", "'s", "(", "1,000.5", ")", ">", "猫、ひら"));
+  EXPECT_THAT(split_ter(line, {.normalized = true, .asian = true}),
+              ElementsAre("cat", "'s", "(", "1,000.5", ")", ">", "猫", "、", "ひら"));
+  EXPECT_THAT(split_ter(line, {.no_punct = true}), ElementsAre("cat's", "10005&gt", "猫、ひら"));
+  EXPECT_THAT(split_ter(line, {.no_punct = true, .asian = true}), ElementsAre("cat's", "10005&gt", "猫ひら"));
+}
 
 TEST(ScoreTokenizer, ChrfWords) {
   EXPECT_THAT(split_chrf_words("(hi) \"a b. . é! «x»"),
               ElementsAre("(hi", ")", "\"", "a", "b", ".", ".", "é", "!", "«x»"));
 }
 
-TEST(ScoreTokenizer, IsFoundByName) {
-  EXPECT_EQ(find_score_tokenizer("intl").split, &split_intl);
-  EXPECT_THROW(find_score_tokenizer("zh"), UsageError);
+TEST(ScoreTokenizer, AllCharacters) { EXPECT_THAT(split_all_characters(" a é \t"), ElementsAre(" ", "a", " ", "é")); }
+
+TEST(ScoreTokenizer, Names) {
+  EXPECT_EQ(score_tokenizer_names(), "13a, intl, char, none, zh, spm, flores101, flores200, spBLEU-1K");
 }
 
 }  // namespace

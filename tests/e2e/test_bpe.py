@@ -3,6 +3,8 @@ import io
 import os
 import pathlib
 import random
+import subprocess
+import sys
 import time
 from contextlib import redirect_stderr
 
@@ -24,7 +26,7 @@ def learned(text, operations, min_frequency=2):
 
 def segmented(text, codes, vocabulary=None):
     bpe = BPE(io.StringIO(codes), vocab=vocabulary)
-    return "".join(bpe.process_line(line + "\n") for line in text.split("\n")[:-1])
+    return "".join(bpe.process_line(line) for line in text.splitlines(keepends=True))
 
 
 def vocabulary_of(text):
@@ -66,6 +68,35 @@ def test_equals_subword_nmt_on_generated_text(tmp_path, seed):
         run("bpe", "apply", "-c", tmp_path / "codes", "-i", file, "--vocabulary", tmp_path / "vocabulary", "--threshold",
             threshold, "-o", tmp_path / "out", check=0)
         assert (tmp_path / "out").read_bytes().decode() == filtered
+
+
+def subword_nmt(*arguments, stdin=None):
+    """The command itself, which reads text by other rules than Python's open."""
+    program = pathlib.Path(sys.executable).parent / "subword-nmt"
+    done = subprocess.run([program, *map(str, arguments)], input=stdin, capture_output=True, check=True)
+    return done.stdout
+
+
+LINE_ENDS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lines_end_where_subword_nmts_do(tmp_path, seed):
+    draw = random.Random(seed)
+    words = ["".join(draw.choices("abcé", k=draw.randint(1, 6))) for _ in range(40)]
+    ends = LINE_ENDS + ["\x1f", "\u00a0", "\t", ""]  # the last four end no line
+    text = "".join("".join(draw.choices([" ", *ends], k=draw.choice([0, 0, 1]))) +
+                   " ".join(draw.choices(words, k=draw.randint(0, 30))) + draw.choice(["", " "]) + draw.choice(ends)
+                   for _ in range(200))
+    file = write(tmp_path / "text", text + draw.choice(["", "\n", "\r", "\x85"]))
+    run("bpe", "learn", "-i", file, "-o", tmp_path / "codes", "-s", 60, "--write-vocabulary", tmp_path / "vocabulary", check=0)
+    subword_nmt("learn-bpe", "-i", file, "-o", tmp_path / "their codes", "-s", 60)
+    assert (tmp_path / "codes").read_bytes() == (tmp_path / "their codes").read_bytes()
+    expected = subword_nmt("apply-bpe", "-i", file, "-c", tmp_path / "codes")
+    assert expected == subword_nmt("apply-bpe", "-c", tmp_path / "codes", stdin=file.read_bytes())
+    run("bpe", "apply", "-i", file, "-c", tmp_path / "codes", "-o", tmp_path / "output", check=0)
+    assert (tmp_path / "output").read_bytes() == expected
+    assert (tmp_path / "vocabulary").read_bytes() == subword_nmt("get-vocab", "-i", tmp_path / "output")
 
 
 @needs_ted
@@ -118,7 +149,7 @@ def test_dropout(tmp_path):
 def test_reads_standard_input_and_keeps_every_line(tmp_path):
     write(tmp_path / "codes", "#version: 0.2\na b</w>\n")
     with open(write(tmp_path / "text", "ab abc\n\n  \nab"), encoding="utf-8") as text:
-        assert run("bpe", "apply", "-c", tmp_path / "codes", check=0, stdin=text).stdout == "ab a@@ b@@ c\n\n  \nab\n"
+        assert run("bpe", "apply", "-c", tmp_path / "codes", check=0, stdin=text).stdout == "ab a@@ b@@ c\n\n  \nab"
 
 
 def test_wrong_input(tmp_path):

@@ -5,7 +5,10 @@ import pty
 import re
 import subprocess
 
+import numpy
 import pytest
+import safetensors
+import safetensors.numpy
 import tomllib
 from conftest import BINARY, ROOT, run
 
@@ -139,6 +142,22 @@ def test_verify_passes_the_reference_files(kernels):
     done = run("verify", "--kernels", kernels, *files)
     assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "ok" not in line)
     assert f"{len(files)} passed, 0 failed" in done.stdout
+
+
+def test_verify_and_import_list_the_sources_they_take(tmp_path):
+    """One list in help, documents and messages, with a reference file for each source."""
+    files = {path: safetensors.safe_open(path, "np").metadata()["source"]
+             for path in (ROOT / "tests/reference").glob("*.safetensors")}
+    listed = re.search(r"metadata `source`: ([^.]*)\.", run("verify", "--help", check=0).stdout)[1].split(", ")
+    assert set(listed) == set(files.values()) and len(listed) == len(set(listed)) == 6
+    documented = re.search(r"metadata `source` \| which implementation: (.*) \|", (ROOT / "docs/verify.md").read_text())[1]
+    assert documented.replace("`", "") == ", ".join(listed)
+    safetensors.numpy.save_file({"a": numpy.zeros(1)}, tmp_path / "file", metadata={"source": "keras"})
+    assert f"'keras', expected one of {', '.join(listed)}." in run("verify", tmp_path / "file", check=3).stdout
+    importable = [source for source in listed if source != "qknorm"]
+    assert f"SOURCE REQUIRED      {', '.join(importable)}\n" in run("import", "--help", check=0).stdout
+    refused = run("import", "--from", "qknorm", tmp_path / "file", "--out", tmp_path / "other", check=2).stderr
+    assert f"expected one of {', '.join(importable)}. Translators can be verified only." in refused
 
 
 def test_import_makes_a_checkpoint_that_can_be_used(tmp_path):

@@ -288,8 +288,16 @@ def test_a_damaged_vocabulary_is_refused(translator, tmp_path):
 def test_compare_reports_bleu(pairs, tmp_path):
     settings = [s for s in TINY if not s.startswith("norm.scheme")]
     run("compare", "--data", pairs, "--out", tmp_path / "study", "--set", "train.threads=1", *settings,
-        "train.max_steps=8", "train.eval_every=4", "norm.scheme=[none, qknorm]", "train.seed=[1, 2]", check=0)
+        "train.max_steps=24", "train.eval_every=12", "norm.scheme=[none, qknorm]", "train.seed=[1, 2]", check=0)
     run("report", tmp_path / "study", check=0)
     page = (tmp_path / "study" / "report.md").read_text()
-    assert "Which translates best?" in page and "paired bootstrap" in page
+    assert "Which translates best?" in page and "1000 paired resamples, p of 10000 randomisations" in page
+    outputs = [tmp_path / f"study/trials/{name}/fold09-seed2/translations/test.en" for name in ["none", "qknorm"]]
+    scored = run("score", "-r", pairs / "test.en", *outputs, "-m", "bleu", "--tokenize", "none", "--seed", 0, "--json",
+                 check=0)
+    tested = json.loads(scored.stdout)["tests"][0]["metrics"]["BLEU"]
+    row = next(row for row in page.split("\n") if "fold 9, seed 2 |" in row)
+    difference, _, p = row.replace("−", "-").strip("| ").split(" | ")[-3:]
+    assert float(difference) == pytest.approx(tested["difference"], abs=0.006)
+    assert float(p) == pytest.approx(tested["p_value"], rel=0.06)  # two digits of the same trials
     assert (tmp_path / "study" / "charts" / "bleu.svg").exists()

@@ -39,6 +39,17 @@ TEST(ChooseToken, TopKAndTopPLeaveTheTailOut) {
   EXPECT_EQ(counts(logits, {.top_p = 0.0}).size(), 1U);
 }
 
+// top_k 3 keeps 0.4, 0.3 and 0.2 of 0.9, that is 0.444, 0.333 and 0.222 of what is left: two of them reach 0.75, though
+// of all tokens they make up 0.7 only; and two do not reach 0.8.
+TEST(ChooseToken, TopPIsAShareOfWhatTopKKeeps) {
+  const auto two = counts(logits, {.top_k = 3, .top_p = 0.75});
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_NEAR(two.at(2) / 4000.0, 4.0 / 7.0, 0.03);
+  EXPECT_NEAR(two.at(3) / 4000.0, 3.0 / 7.0, 0.03);
+  EXPECT_EQ(counts(logits, {.top_k = 3, .top_p = 0.8}).size(), 3U);
+  EXPECT_EQ(counts(logits, {.top_k = 2, .top_p = 0.55}).size(), 1U);  // 0.4 of 0.7 is 0.571
+}
+
 TEST(ChooseToken, IsAFunctionOfSeedAndIndex) {
   EXPECT_EQ(choose_token(logits, {.seed = 3}, 5), choose_token(logits, {.seed = 3}, 5));
   EXPECT_NE(counts(logits, {.seed = 3}, 50), counts(logits, {.seed = 4}, 50));

@@ -60,6 +60,22 @@ TEST(Bleu, WithoutMatchesIsZero) {
   EXPECT_EQ(corpus_bleu({}).score, 0);
 }
 
+// sacreBLEU's sentence scores with its effective order.
+TEST(Bleu, EffectiveOrder) {
+  const auto score = [](const Segment& segment, BleuSmoothing smoothing, bool effective = true) {
+    return bleu(bleu_statistics(segment), {.smoothing = smoothing, .effective_order = effective}).score;
+  };
+  const Segment two{{1, 2}, {{1, 2}}}, three{{1, 9, 2}, {{1, 2, 3}}}, one{{1}, {{1, 2}}}, wrong{{1}, {{2}}};
+  EXPECT_EQ(score(two, BleuSmoothing::exp), 100.00000000000004);
+  EXPECT_EQ(score(two, BleuSmoothing::none, false), 0);
+  EXPECT_EQ(score(three, BleuSmoothing::exp), 34.66806371753173);
+  EXPECT_EQ(score(three, BleuSmoothing::floor), 14.938015821857212);
+  EXPECT_EQ(score(three, BleuSmoothing::add_k), 57.73502691896257);
+  EXPECT_EQ(score(three, BleuSmoothing::none), 0);
+  EXPECT_EQ(score(one, BleuSmoothing::exp), 36.78794411714425);
+  EXPECT_EQ(score(wrong, BleuSmoothing::exp), 0);
+}
+
 TEST(Bleu, MultiBleuLine) {
   StatisticRows rows;
   for (const Segment& segment : example_segments(2)) rows.push_back(bleu_statistics(segment));

@@ -33,6 +33,15 @@ TEST(Chrf, Edges) {
   EXPECT_EQ(score({}, {}), 0);
 }
 
+TEST(Chrf, Options) {
+  const auto score = [](const Tokens& hypothesis, const Tokens& reference, const ChrfOptions& options) {
+    return chrf(chrf_statistics({{hypothesis, {reference}}, {}}, options), options);
+  };
+  EXPECT_DOUBLE_EQ(score({1, 2, 3}, {1, 2, 4}, {.eps_smoothing = true}), 19.444444444444443);
+  EXPECT_DOUBLE_EQ(score({1, 2, 3}, {1, 2, 4}, {.character_order = 3, .beta = 1}), 38.88888888888888);
+  EXPECT_DOUBLE_EQ(score({1}, {1}, {.character_order = 2, .eps_smoothing = true}), 50);
+}
+
 TEST(Chrf, OrdersThatTheReferenceLacksDoNotCount) {
   const std::vector<double> row = chrf_statistics({{{1, 2, 3}, {{1}}}, {}});
   EXPECT_EQ(row[0], 3);
