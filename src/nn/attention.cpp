@@ -125,7 +125,7 @@ void Attention::visit(const std::string& name, const ParameterVisitor& visitor) 
   }
   out_.visit(name + ".out", Role::residual_weight, visitor);
   for (const auto& [part, affine] : {std::pair(".q_norm", &form_.q_affine), std::pair(".k_norm", &form_.k_affine)}) {
-    if (affine->weight.defined()) visitor(name + part + ".weight", affine->weight, Role::norm_gain);
+    if (affine->weight.defined()) visitor(name + part + ".weight", affine->weight, Role::qk_gain);
     if (affine->bias.defined()) visitor(name + part + ".bias", affine->bias, Role::norm_bias);
   }
   if (gain_.defined() && learn_gain_) visitor(name + ".qk_gain", gain_.stored, Role::qk_gain);

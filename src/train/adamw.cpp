@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "kernels/unit_vectors.h"
 
@@ -18,12 +19,19 @@ double clip_factor(double norm, double clip) { return clip > 0.0 && norm > clip 
 }  // namespace
 
 AdamWSettings adamw_settings(const OptimConfig& optim) {
-  return {.beta1 = optim.beta1, .beta2 = optim.beta2, .eps = optim.eps, .weight_decay = optim.weight_decay};
+  return {.beta1 = optim.beta1,
+          .beta2 = optim.beta2,
+          .eps = optim.eps,
+          .weight_decay = optim.weight_decay,
+          .gain_lr = optim.gain_lr};
 }
 
-AdamW::AdamW(NamedTensors parameters, AdamWSettings settings, std::vector<WeightConstraint> constraints)
-    : settings_(settings), constraints_(std::move(constraints)) {
+AdamW::AdamW(NamedTensors parameters, AdamWSettings settings, std::vector<WeightConstraint> constraints,
+             const std::vector<Role>& roles)
+    : settings_(settings), rates_(parameters.size(), 1.0), constraints_(std::move(constraints)) {
   constraints_.resize(parameters.size());
+  for (size_t i = 0; i < roles.size(); ++i)
+    if (roles[i] == Role::qk_gain) rates_[i] = settings.gain_lr;
   for (auto& [name, parameter] : parameters) {
     names_.push_back(name);
     means_.push_back(torch::zeros_like(parameter).detach());
@@ -105,7 +113,7 @@ double AdamW::fused_step(const std::vector<Gradients>& parts, double lr, double 
   for_blocks([&](size_t i) {
     const Block& block = blocks_[i];
     const size_t k = block.parameter;
-    const AdamWSpec spec{.lr = lr,
+    const AdamWSpec spec{.lr = lr * rates_[k],
                          .beta1 = settings_.beta1,
                          .beta2 = settings_.beta2,
                          .eps = settings_.eps,
@@ -130,16 +138,17 @@ double AdamW::composite_step(const std::vector<Gradients>& parts, double lr, dou
   if (!std::isfinite(norm)) return norm;
   if (clip > 0.0 && norm > clip) torch::_foreach_mul_(gradients, clip_factor(norm, clip));
   torch::_foreach_add_(steps_, 1.0);
-  for (const bool matrices : {true, false}) {  // PyTorch's kernel takes one decay for all
+  std::map<std::pair<double, double>, std::vector<size_t>> groups;  // PyTorch's kernel takes one decay and rate for all
+  for (size_t i = 0; i < parameters_.size(); ++i) groups[{decay(i), rates_[i]}].push_back(i);
+  for (const auto& [how, members] : groups) {
     std::vector<Tensor> p, g, m, v, s;
-    for (size_t i = 0; i < parameters_.size(); ++i) {
-      if ((parameters_[i].dim() >= 2) != matrices) continue;
+    for (const size_t i : members) {
       p.push_back(parameters_[i]), g.push_back(gradients[i]), s.push_back(steps_[i]);
       m.push_back(means_[i]), v.push_back(squares_[i]);
     }
-    if (p.empty()) continue;
-    at::_fused_adamw_(p, g, m, v, /*max_exp_avg_sqs=*/{}, s, lr, settings_.beta1, settings_.beta2,
-                      matrices ? settings_.weight_decay : 0.0, settings_.eps, /*amsgrad=*/false, /*maximize=*/false);
+    const auto [weight_decay, rate] = how;
+    at::_fused_adamw_(p, g, m, v, /*max_exp_avg_sqs=*/{}, s, lr * rate, settings_.beta1, settings_.beta2, weight_decay,
+                      settings_.eps, /*amsgrad=*/false, /*maximize=*/false);
   }
   for (size_t i = 0; i < parameters_.size(); ++i) constrain(parameters_[i], constraints_[i]);
   return norm;

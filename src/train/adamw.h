@@ -13,7 +13,8 @@ namespace normlab {
 
 struct AdamWSettings {
   double beta1 = 0.9, beta2 = 0.99, eps = 1e-8, weight_decay = 0.0;
-  bool fused = false;  // our kernel, or PyTorch's
+  double gain_lr = 1.0;  // of the gains of queries and keys, as a multiple of the learning rate
+  bool fused = false;    // our kernel, or PyTorch's
 };
 AdamWSettings adamw_settings(const OptimConfig& optim);
 
@@ -22,8 +23,9 @@ using Gradients = std::vector<torch::Tensor>;
 
 class AdamW {
  public:
-  // `constraints` has one entry a parameter, or is empty for none.
-  AdamW(NamedTensors parameters, AdamWSettings settings, std::vector<WeightConstraint> constraints = {});
+  // `constraints` has one entry per parameter, or is empty for none; so has `roles`, or all have the same rate.
+  AdamW(NamedTensors parameters, AdamWSettings settings, std::vector<WeightConstraint> constraints = {},
+        const std::vector<Role>& roles = {});
 
   // One update from the sum of the parts' gradients, scaled down to the norm `clip` (> 0) where theirs is larger.
   // Gives the norm before that; where it is not finite, nothing is updated. The gradients are used up.
@@ -47,6 +49,7 @@ class AdamW {
   AdamWSettings settings_;
   std::vector<std::string> names_;
   std::vector<torch::Tensor> parameters_, means_, squares_, steps_;
+  std::vector<double> rates_;  // multiples of the learning rate
   std::vector<WeightConstraint> constraints_;
   std::vector<Block> blocks_;
 };

@@ -43,6 +43,7 @@ void list_fields(OptimConfig& c, FieldList& list) {
   list.real("eps", c.eps, {.min = 0.0, .max = 1.0}, "epsilon of AdamW");
   list.real("weight_decay", c.weight_decay, {.min = 0.0, .max = 1.0}, "of tensors with two or more dimensions");
   list.real("clip", c.clip, {.min = 0.0}, "largest global gradient norm; 0 = no clipping");
+  list.real("gain_lr", c.gain_lr, {.min = 0.0}, "learning rate of the gains of queries and keys, as a multiple of lr");
 }
 
 void list_fields(TrainConfig& c, FieldList& list) {

@@ -33,6 +33,7 @@ struct OptimConfig {
   double eps = 1e-8;
   double weight_decay = 0.1;
   double clip = 1.0;
+  double gain_lr = 1.0;
 };
 
 struct TrainConfig {

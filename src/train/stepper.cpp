@@ -33,6 +33,15 @@ std::vector<Tensor> tensors_of(Model& model) {
 }
 
 template <class Model>
+std::vector<Role> roles_of(Model& model) {
+  std::vector<Role> list;
+  model.visit([&](const std::string&, Tensor&, Role role) {
+    if (role != Role::state) list.push_back(role);
+  });
+  return list;
+}
+
+template <class Model>
 std::vector<Model> replicate(Model model) {
   std::vector<Model> replicas = {std::move(model)};
   const bool split = replicas.front().config().kernels == Kernels::fused;
@@ -51,8 +60,8 @@ AdamWSettings matching(const Model& model, AdamWSettings settings) {
 template <class Model, class ModelBatch>
 BasicStepper<Model, ModelBatch>::BasicStepper(Model model, AdamWSettings settings)
     : replicas_(replicate(std::move(model))),
-      optimizer_(replicas_.front().parameters(), matching(replicas_.front(), settings),
-                 replicas_.front().constraints()) {
+      optimizer_(replicas_.front().parameters(), matching(replicas_.front(), settings), replicas_.front().constraints(),
+                 roles_of(replicas_.front())) {
   for (Model& replica : replicas_) parameters_.push_back(tensors_of(replica));
 }
 

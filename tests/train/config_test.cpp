@@ -64,6 +64,10 @@ TEST(Config, OnlyHarmlessKeysMayChangeInARun) {
   other.norm.p = 4;
   EXPECT_THAT([&] { require_same_run(run, other); },
               ThrowsMessage<UsageError>(HasSubstr("norm.p is 3 there and 4 here")));
+  other = run;
+  other.optim.gain_lr = 30;
+  EXPECT_THAT([&] { require_same_run(run, other); },
+              ThrowsMessage<UsageError>(HasSubstr("optim.gain_lr is 1 there and 30 here")));
 }
 
 }  // namespace
