@@ -22,10 +22,11 @@ void StepRunner::step() {
   Pass pass{.training = true, .seed = 1, .step = step_};
   std::optional<StepProbe> probe;
   if (watch_ != Watch::nothing)
-    pass.observer = &probe.emplace(stepper_.model(), StepProbe::Extent{.first_pass = step_,
-                                                                       .batch_size = config_.train.batch_size,
-                                                                       .batches = config_.train.accumulate,
-                                                                       .everything = watch_ == Watch::everything});
+    pass.observer =
+        &probe.emplace(stepper_.model(),
+                       StepProbe::Extent{.first_pass = step_,
+                                         .batch_rows = std::vector<int64_t>(batches_.size(), config_.train.batch_size),
+                                         .everything = watch_ == Watch::everything});
   step_ += config_.train.accumulate;
   if (!stepper_.step(batches_, pass, config_.optim.lr, config_.optim.clip).finite)
     throw Error("bench", "the loss is not finite, so that the step was left out. Use a smaller optim.lr.",

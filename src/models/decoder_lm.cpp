@@ -77,13 +77,13 @@ Tensor DecoderLm::hidden(const Tensor& tokens_bt, const Pass& pass, std::vector<
   for (size_t layer = 0; layer < blocks_.size(); ++layer)
     blocks_[layer](stream, pass, gain, rope, caches ? &(*caches)[layer] : nullptr);
   const Tensor y = final_norm_(stream);
-  if (pass.observer) pass.observer->see(Site::stream, config_.n_layers, stream.x, pass);
+  if (pass.observer) pass.observer->see(Site::stream, {pass.stack, config_.n_layers}, stream.x, pass);
   return y;
 }
 
 Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
   const Tensor out = head(hidden(tokens_bt, pass, caches));
-  if (pass.observer) pass.observer->see(Site::logits, config_.n_layers, out, pass);
+  if (pass.observer) pass.observer->see(Site::logits, {pass.stack, config_.n_layers}, out, pass);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "models/init.h"
 #include "models/sinusoids.h"
+#include "nn/observer.h"
 #include "nn/qk_gain.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
@@ -22,6 +23,7 @@ constexpr uint64_t decoder_stream = 0x646563;  // "dec": keeps its dropout apart
 
 Pass encoder_pass(const Pass& pass, const SourceBatch& source) {
   Pass own = pass;
+  own.stack = Stack::encoder;
   own.causal = false;
   own.key_lengths_b = source.lengths_b;
   return own;
@@ -29,6 +31,7 @@ Pass encoder_pass(const Pass& pass, const SourceBatch& source) {
 
 Pass decoder_pass(const Pass& pass, const Memory& memory) {
   Pass own = pass;
+  own.stack = Stack::decoder;
   own.seed = stream_key(pass.seed, decoder_stream);
   own.memory = &memory;
   return own;
@@ -113,7 +116,9 @@ Memory EncoderDecoder::encode(const Tensor& words_vc, const SourceBatch& source,
                         own.dropout(config_.dropout, 0, embedding_site, source.tokens_bs.size(1)))};
   const Tensor gain = model_gain_.used();
   for (const Block& block : encoder_) block(stream, own, gain, rope());
-  return {encoder_norm_(stream), source.lengths_b};
+  const Tensor y = encoder_norm_(stream);
+  if (own.observer) own.observer->see(Site::stream, {own.stack, shape_.encoder_layers}, stream.x, own);
+  return {y, source.lengths_b};
 }
 
 Memory EncoderDecoder::encode(const SourceBatch& source, const Pass& pass) const {
@@ -144,7 +149,11 @@ Tensor EncoderDecoder::logits(const TranslationBatch& batch, const Pass& pass) c
                         own.dropout(config_.dropout, 0, embedding_site, batch.inputs_bt.size(1)))};
   const Tensor gain = model_gain_.used();
   for (const Block& block : decoder_) block(stream, own, gain, rope());
-  return head(decoder_norm_(stream), tables_of(table, batch.outputs));
+  const Tensor y = decoder_norm_(stream);
+  if (own.observer) own.observer->see(Site::stream, {own.stack, config_.n_layers}, stream.x, own);
+  const Tensor out = head(y, tables_of(table, batch.outputs));
+  if (own.observer) own.observer->see(Site::logits, {own.stack, config_.n_layers}, out, own);
+  return out;
 }
 
 Tensor EncoderDecoder::loss_sum(const TranslationBatch& batch, const Pass& pass) const {

@@ -100,9 +100,10 @@ Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor
   how.causal = !cross && pass.causal;
   how.key_lengths_b = cross ? pass.memory->lengths_b : pass.key_lengths_b;
   if (pass.beams) return decode(x_btc, *pass.beams, how);
-  if (cross) return attend_memory(x_btc, *pass.memory, how);
+  if (cross) return attend_memory(x_btc, pass, how);
   const Tensor qkv = qkv_(x_btc).view({b, t, n_heads_ + 2 * n_kv_heads_, d_head_});
-  if (pass.observer) how.stats = pass.observer->attention(layer_, qkv, how, pass);
+  if (pass.observer)
+    how.stats = pass.observer->attention({pass.stack, layer_}, {{qkv, n_heads_, n_kv_heads_, n_kv_heads_}}, how, pass);
 
   Tensor mixed;
   if (cache) {

@@ -37,7 +37,7 @@ class Attention {
  private:
   void scale_head(const Linear& map, int64_t head, double factor) const;
   AttentionForm form(const torch::Tensor& model_gain, const RopeTable* rope) const;
-  torch::Tensor attend_memory(const torch::Tensor& x_btc, const Memory& memory, const AttentionForm& how) const;
+  torch::Tensor attend_memory(const torch::Tensor& x_btc, const Pass& pass, AttentionForm how) const;
   torch::Tensor decode(const torch::Tensor& x_r1c, BeamState& beams, const AttentionForm& how) const;
 
   AttentionKind kind_ = AttentionKind::self;

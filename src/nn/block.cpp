@@ -64,19 +64,20 @@ void Block::operator()(Stream& stream, const Pass& pass, const Tensor& model_gai
                        KvCache* cache) const {
   const int64_t t = stream.x.size(1);
   add_branch(stream, attn_norm_, alpha_attn_, placement_, [&](const Tensor& in) {
-    if (pass.observer) pass.observer->see(Site::stream, layer_, stream.x, pass);
+    if (pass.observer) pass.observer->see(Site::stream, {pass.stack, layer_}, stream.x, pass);
     stream.branch = attn_(in, pass, model_gain, rope, cache);
-    if (pass.observer) pass.observer->see(Site::attn_out, layer_, stream.branch, pass);
+    if (pass.observer) pass.observer->see(Site::attn_out, {pass.stack, layer_}, stream.branch, pass);
     stream.dropout = pass.dropout(dropout_, layer_, attn_branch_site, t);
   });
   if (with_cross_)
     add_branch(stream, cross_norm_, LerpResidual(), placement_, [&](const Tensor& in) {
       stream.branch = cross_(in, pass, model_gain, /*rope=*/nullptr);
+      if (pass.observer) pass.observer->see(Site::attn_out, {Stack::cross, layer_}, stream.branch, pass);
       stream.dropout = pass.dropout(dropout_, layer_, cross_branch_site, t);
     });
   add_branch(stream, mlp_norm_, alpha_mlp_, placement_, [&](const Tensor& in) {
     stream.branch = mlp_(in, pass.dropout(mlp_dropout_, layer_, mlp_hidden_site, t));
-    if (pass.observer) pass.observer->see(Site::mlp_out, layer_, stream.branch, pass);
+    if (pass.observer) pass.observer->see(Site::mlp_out, {pass.stack, layer_}, stream.branch, pass);
     stream.dropout = pass.dropout(dropout_, layer_, mlp_branch_site, t);
   });
 }

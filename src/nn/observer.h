@@ -2,24 +2,32 @@
 // the batch (Pass::first_sequence).
 #pragma once
 
+#include <vector>
+
 #include "nn/pass.h"
 #include "ops/attention.h"
 
 namespace normlab {
 
-// Where a tensor stands: the stream that enters a layer ([b, t, c]; of layer n_layers, what the final norm reads), what
-// attention and MLP give to be added to it, and the logits of the model ([b, t, v]).
+// What a tensor is: the stream that enters a layer ([b, t, c]; of the layer after the last, what the final norm reads),
+// what attention and MLP give to be added to it, and the logits of the model ([b, t, v]).
 enum class Site { stream, attn_out, mlp_out, logits };
+
+// Queries, keys and values before normalisation, as the product that made them: all three in self-attention, in
+// cross-attention one of queries and one of keys and values.
+struct QkvPart {
+  torch::Tensor x_bthd;
+  int64_t queries = 0, keys = 0, values = 0;  // heads of each, in this order
+};
+using QkvParts = std::vector<QkvPart>;
 
 class Observer {
  public:
   virtual ~Observer() = default;
 
-  virtual void see(Site site, int layer, const torch::Tensor& x, const Pass& pass) = 0;
-  // Queries, keys and values before normalisation, and what is done to them. Gives the place where attention is to
-  // count, [b, n_heads], or null.
-  virtual AttentionStats* attention(int layer, const torch::Tensor& qkv_bthd, const AttentionForm& form,
-                                    const Pass& pass) = 0;
+  virtual void see(Site site, Place place, const torch::Tensor& x, const Pass& pass) = 0;
+  // What attention reads, and what is done to it. Gives the place where attention is to count, [b, n_heads], or null.
+  virtual AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionForm& form, const Pass& pass) = 0;
   // After the backward pass and before clipping: of every parameter in its order, from each part of the batch. Their
   // sum is the gradient.
   virtual void gradients(const std::vector<std::vector<torch::Tensor>>& parts) = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "nn/place.h"
 #include "ops/dropout.h"
 
 namespace normlab {
@@ -27,6 +28,7 @@ struct Pass {
   const Memory* memory = nullptr;    // of cross-attention
   BeamState* beams = nullptr;        // not null: one new token a row, beside what the state remembers
   Observer* observer = nullptr;      // null: nobody looks
+  Stack stack = Stack::layers;       // whose layers this pass goes through, for the observer
   // Dropout of one site of one layer, for a tensor with `rows` rows a sequence.
   Dropout dropout(double rate, int layer, int site, int64_t rows) const {
     if (!training || rate <= 0.0) return {};

@@ -174,7 +174,9 @@ Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& f
 Tensor cross_attention(const Tensor& q_bthd, const Tensor& kv_bshd, const AttentionForm& form) {
   if (form.fused) return fused_cross_attention(q_bthd, kv_bshd, form);
   const auto parts = kv_bshd.chunk(2, 2);
-  return attend(normalise_queries(q_bthd, form, 0), normalise_keys(parts[0], form, 0), parts[1], form);
+  const Tensor q_hat = normalise_queries(q_bthd, form, 0), k_hat = normalise_keys(parts[0], form, 0);
+  if (form.stats) count_attention(q_hat, k_hat, form);
+  return attend(q_hat, k_hat, parts[1], form);
 }
 
 }  // namespace normlab

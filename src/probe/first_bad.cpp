@@ -1,5 +1,7 @@
 #include "probe/first_bad.h"
 
+#include <array>
+
 #include "base/text.h"
 
 namespace normlab {
@@ -14,14 +16,19 @@ std::string kind_of(const Tensor& x) { return x.isnan().any().item<bool>() ? "Na
 
 }  // namespace
 
-FirstBad::FirstBad(DecoderLm& model)
-    : n_layers_(model.config().n_layers), n_heads_(model.config().n_heads), n_kv_heads_(model.config().n_kv_heads) {
+FirstBad::FirstBad(DecoderLm& model) : FirstBad(ModelPlaces(model), model.parameters()) {}
+
+FirstBad::FirstBad(EncoderDecoder& model) : FirstBad(ModelPlaces(model), model.parameters()) {}
+
+FirstBad::FirstBad(const ModelPlaces& places, const NamedTensors& parameters) : places_(places) {
   int64_t order = std::numeric_limits<int64_t>::min();
-  for (const auto& [name, tensor] : model.parameters()) {
+  for (const auto& [name, tensor] : parameters) {
     parameters_.push_back(name);
     check(order++, tensor.detach(), str("the weight ", name));
   }
 }
+
+int64_t FirstBad::order_of(Place place) const { return static_cast<int64_t>(places_.number(place)) * places_of_layer; }
 
 void FirstBad::check(int64_t order, const Tensor& x, const std::string& name) {
   if (!x.defined() || x.isfinite().all().item<bool>()) return;  // a gradient that is 0 may not be there at all
@@ -38,38 +45,43 @@ void FirstBad::check_both_ways(int64_t order, const Tensor& x, const std::string
         [=, this](const Tensor& grad) { check(backward_starts - order, grad, str("the gradient of ", name)); });
 }
 
-void FirstBad::see(Site site, int layer, const Tensor& x, const Pass&) {
+void FirstBad::see(Site site, Place place, const Tensor& x, const Pass&) {
   const torch::NoGradGuard no_grad;
-  const int64_t order = layer * places_of_layer;
+  const int64_t order = order_of(place);
+  const char* stack = place.stack == Stack::encoder ? "encoder layer" : "layer";
   switch (site) {
     case Site::stream:
       return check_both_ways(order, x,
-                             layer < n_layers_ ? str("the residual stream into layer ", layer)
-                                               : "the residual stream after the last layer");
+                             places_.has_attention(place) ? str("the residual stream into ", describe(place))
+                                                          : str("the residual stream after the last ", stack));
     case Site::attn_out:
-      return check_both_ways(order + 4, x, str("the output of attention of layer ", layer));
-    case Site::mlp_out:
-      return check_both_ways(order + 5, x, str("the output of the MLP of layer ", layer));
+      return check_both_ways(order + 4, x, str("the output of attention of ", describe(place)));
+    case Site::mlp_out:  // after the cross-attention of a decoder layer
+      return check_both_ways(order_of({place.stack, place.layer + 1}) - 1, x,
+                             str("the output of the MLP of ", describe(place)));
     case Site::logits:
       return check_both_ways(order + 6, x, "the logits of the model");
   }
 }
 
-AttentionStats* FirstBad::attention(int layer, const Tensor& qkv_bthd, const AttentionForm&, const Pass&) {
+AttentionStats* FirstBad::attention(Place place, const QkvParts& qkv, const AttentionForm&, const Pass&) {
   const torch::NoGradGuard no_grad;
-  const auto check_heads = [this, layer](bool backward, const Tensor& x) {
-    const std::tuple<const char*, int64_t, int64_t> kinds[] = {
-        {"queries", 0, n_heads_}, {"keys", n_heads_, n_kv_heads_}, {"values", n_heads_ + n_kv_heads_, n_kv_heads_}};
-    int64_t order = layer * places_of_layer + 1;
-    for (const auto& [what, first, count] : kinds) {
-      for (int64_t h = 0; x.defined() && h < count; ++h)
+  const auto check_heads = [this, place](bool backward, const Tensor& x, std::array<int64_t, 3> heads) {
+    constexpr const char* kinds[] = {"queries", "keys", "values"};
+    int64_t first = 0;
+    for (size_t kind = 0; kind < heads.size() && x.defined(); first += heads[kind++]) {
+      const int64_t order = order_of(place) + 1 + static_cast<int64_t>(kind);
+      for (int64_t h = 0; h < heads[kind]; ++h)
         check(backward ? backward_starts - order : order, x.select(2, first + h),
-              str(backward ? "the gradient of the " : "the ", what, " of layer ", layer, ", head ", h));
-      ++order;
+              str(backward ? "the gradient of the " : "the ", kinds[kind], " of ", describe(place), ", head ", h));
     }
   };
-  check_heads(false, qkv_bthd.detach());
-  if (qkv_bthd.requires_grad()) qkv_bthd.register_hook([=](const Tensor& grad) { check_heads(true, grad); });
+  for (const QkvPart& each : qkv) {
+    const std::array<int64_t, 3> heads = {each.queries, each.keys, each.values};
+    check_heads(false, each.x_bthd.detach(), heads);
+    if (each.x_bthd.requires_grad())
+      each.x_bthd.register_hook([=](const Tensor& grad) { check_heads(true, grad, heads); });
+  }
   return nullptr;
 }
 

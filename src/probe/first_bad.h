@@ -5,29 +5,32 @@
 #include <limits>
 #include <mutex>
 
-#include "models/decoder_lm.h"
 #include "nn/observer.h"
+#include "probe/model_places.h"
 
 namespace normlab {
 
 class FirstBad : public Observer {
  public:
   explicit FirstBad(DecoderLm& model);
+  explicit FirstBad(EncoderDecoder& model);
 
-  void see(Site site, int layer, const torch::Tensor& x, const Pass& pass) override;
-  AttentionStats* attention(int layer, const torch::Tensor& qkv_bthd, const AttentionForm& form,
-                            const Pass& pass) override;
+  void see(Site site, Place place, const torch::Tensor& x, const Pass& pass) override;
+  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionForm& form, const Pass& pass) override;
   void gradients(const std::vector<std::vector<torch::Tensor>>& parts) override;
 
-  // "the keys of layer 3, head 1", or empty when every tensor seen was finite.
+  // "the keys of layer 3, head 1 (NaN)", or empty when every tensor seen was finite.
   const std::string& name() const { return name_; }
 
  private:
+  FirstBad(const ModelPlaces& places, const NamedTensors& parameters);
   void check(int64_t order, const torch::Tensor& x, const std::string& name);
   void check_both_ways(int64_t order, const torch::Tensor& x, const std::string& name);
 
+  int64_t order_of(Place place) const;
+
+  ModelPlaces places_;
   std::vector<std::string> parameters_;
-  int64_t n_layers_ = 0, n_heads_ = 0, n_kv_heads_ = 0;
   std::mutex mutex_;
   int64_t first_ = std::numeric_limits<int64_t>::max();  // order of the tensor that `name_` names
   std::string name_;

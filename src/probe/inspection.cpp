@@ -14,9 +14,8 @@ using torch::Tensor;
 constexpr double inf = std::numeric_limits<double>::infinity();
 
 // The logits [h, t, s] of a pass over one window, -inf where a key is not visible.
-Tensor logits_of(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& form) {
-  const int64_t n_kv_heads = (qkv_bthd.size(2) - n_heads) / 2;
-  const auto parts = qkv_bthd.split_with_sizes({n_heads, n_kv_heads, n_kv_heads}, 2);
+Tensor logits_of(const QkvPart& qkv, const AttentionForm& form) {
+  const auto parts = qkv.x_bthd.split_with_sizes({qkv.queries, qkv.keys, qkv.values}, 2);
   return attention_logits(normalise_queries(parts[0], form, 0), normalise_keys(parts[1], form, 0), form)[0].to(
       torch::kFloat64);
 }
@@ -34,22 +33,23 @@ Tensor floors_of(const Tensor& logits, const Tensor& seen) {
 class Recorder : public Observer {
  public:
   Recorder(DecoderLm& model, int64_t windows, int64_t t)
-      : probe_(model, {.batch_size = windows}),
+      : probe_(model, {.batch_rows = {windows}}),
         n_heads_(model.config().n_heads),
         max_logit_(torch::full({model.config().n_layers, t}, -inf, torch::kFloat64)),
         entropy_(torch::zeros({model.config().n_layers, t}, torch::kFloat64)),
         floor_(torch::zeros({model.config().n_layers, n_heads_}, torch::kFloat64)) {}
 
-  void see(Site site, int layer, const Tensor& x, const Pass& pass) override { probe_.see(site, layer, x, pass); }
+  void see(Site site, Place place, const Tensor& x, const Pass& pass) override { probe_.see(site, place, x, pass); }
   void gradients(const std::vector<std::vector<Tensor>>&) override {}
-  AttentionStats* attention(int layer, const Tensor& qkv, const AttentionForm& form, const Pass& pass) override {
-    const Tensor s = logits_of(qkv, n_heads_, form), seen = s > -inf, log_n = seen.sum(-1).to(torch::kFloat64).log();
+  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionForm& form, const Pass& pass) override {
+    const int layer = place.layer;
+    const Tensor s = logits_of(qkv.front(), form), seen = s > -inf, log_n = seen.sum(-1).to(torch::kFloat64).log();
     const Tensor lse = s.logsumexp(-1, /*keepdim=*/true), surprise = (lse - s).masked_fill(~seen, 0.0);
     const Tensor entropy = ((-surprise).exp() * surprise).masked_fill(~seen, 0.0).sum(-1);
     max_logit_[layer] = torch::maximum(max_logit_[layer], s.amax(-1).amax(0));
     entropy_[layer] += (entropy / log_n).mean(0);  // 0 / 0 where there is one key
     floor_[layer] += floors_of(s, seen).sum(-1) / (seen[0].sum(-1) >= 2).sum().clamp_min(1);
-    return probe_.attention(layer, qkv, form, pass);
+    return probe_.attention(place, qkv, form, pass);
   }
 
   void finish(Inspection& to, int64_t windows) const {
@@ -72,16 +72,16 @@ class Recorder : public Observer {
 
 class MapKeeper : public Observer {
  public:
-  MapKeeper(int64_t n_heads, const std::vector<HeadPlace>& wanted) : n_heads_(n_heads), maps(wanted.size()) {
+  explicit MapKeeper(const std::vector<HeadPlace>& wanted) : maps(wanted.size()) {
     for (size_t i = 0; i < wanted.size(); ++i) maps[i].place = wanted[i];
   }
-  void see(Site, int, const Tensor&, const Pass&) override {}
+  void see(Site, Place, const Tensor&, const Pass&) override {}
   void gradients(const std::vector<std::vector<Tensor>>&) override {}
-  AttentionStats* attention(int layer, const Tensor& qkv, const AttentionForm& form, const Pass&) override {
-    const Tensor s = logits_of(qkv, n_heads_, form);
+  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionForm& form, const Pass&) override {
+    const Tensor s = logits_of(qkv.front(), form);
     const Tensor weights = s.softmax(-1).masked_fill(s == -inf, std::nan(""));
     for (AttentionMap& map : maps) {
-      if (map.place.layer != layer) continue;
+      if (map.place.layer != place.layer) continue;
       const Tensor of_head = weights[map.place.head].contiguous();
       const double* at = of_head.const_data_ptr<double>();
       for (int64_t i = 0; i < of_head.size(0); ++i, at += of_head.size(1))
@@ -90,10 +90,6 @@ class MapKeeper : public Observer {
     return nullptr;
   }
 
- private:
-  int64_t n_heads_;
-
- public:
   std::vector<AttentionMap> maps;
 };
 
@@ -152,7 +148,7 @@ Inspection inspect(DecoderLm& model, const Tensor& inputs, const Tensor& targets
 std::vector<AttentionMap> attention_maps(const DecoderLm& model, const Tensor& inputs,
                                          const std::vector<HeadPlace>& heads) {
   const torch::NoGradGuard no_grad;
-  MapKeeper keeper(model.config().n_heads, heads);
+  MapKeeper keeper(heads);
   model.pack_weights();
   model.logits(inputs, {.observer = &keeper});
   return keeper.maps;

@@ -68,14 +68,16 @@ std::string definitions() {
 std::string name_of(const Reading& reading) {
   const QuantityRow& row = row_of(reading.quantity);
   std::string name = str(row.group, "/");
-  if (reading.layer >= 0) name += str("layer", reading.layer < 10 ? "0" : "", reading.layer, "/");
+  if (reading.layer >= 0) name += key_of({reading.stack, reading.layer}) + "/";
   if (reading.head >= 0) name += str("head", reading.head, "/");
   return name + row.key;
 }
 
-void add_attention(std::vector<Reading>& to, int layer, int head, const AttentionStats& stats, int64_t sequences,
+void add_attention(std::vector<Reading>& to, Place place, int head, const AttentionStats& stats, int64_t sequences,
                    int64_t heads) {
-  const auto add = [&](Quantity quantity, double value) { to.push_back({quantity, layer, head, value}); };
+  const auto add = [&](Quantity quantity, double value) {
+    to.push_back({quantity, place.layer, head, value, place.stack});
+  };
   add(Quantity::max_logit, static_cast<double>(stats.max_logit));
   add(Quantity::min_logit, static_cast<double>(stats.min_logit));
   add(Quantity::logit_norm, std::sqrt(stats.sum_squares / static_cast<double>(sequences * heads)));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/attention_stats.h"
+#include "nn/place.h"
 
 namespace normlab {
 
@@ -60,11 +61,12 @@ struct Reading {
   Quantity quantity;
   int layer = -1, head = -1;
   double value = 0.0;
+  Stack stack = Stack::layers;
 };
-std::string name_of(const Reading& reading);  // "attn/layer03/head1/entropy"
+std::string name_of(const Reading& reading);  // "attn/layer03/head1/entropy", of a translator "attn/cross03/entropy"
 
 // The readings of one head, or of a layer from the merged statistics of `heads` heads.
-void add_attention(std::vector<Reading>& to, int layer, int head, const AttentionStats& stats, int64_t sequences,
+void add_attention(std::vector<Reading>& to, Place place, int head, const AttentionStats& stats, int64_t sequences,
                    int64_t heads = 1);
 
 }  // namespace normlab

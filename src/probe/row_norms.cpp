@@ -34,6 +34,17 @@ RowFigures figures_of(const float* x, int64_t d) {
 
 }  // namespace
 
+HeadSums HeadSums::slice(int64_t first, int64_t count) const {
+  return {{norms.begin() + first, norms.begin() + first + count},
+          {peaks.begin() + first, peaks.begin() + first + count}};
+}
+
+HeadSums& HeadSums::operator+=(const HeadSums& other) {
+  norms.resize(other.norms.size()), peaks.resize(other.peaks.size());
+  for (size_t i = 0; i < norms.size(); ++i) norms[i] += other.norms[i], peaks[i] += other.peaks[i];
+  return *this;
+}
+
 HeadSums head_sums(const Tensor& x_bthd, int64_t heads) {
   const Tensor x = floats(x_bthd);
   const int64_t tokens = x.size(0) * x.size(1), stride = x.size(2) * x.size(3), d = x.size(3);

@@ -11,6 +11,9 @@ namespace normlab {
 struct HeadSums {
   std::vector<double> norms;  // of ||x||_2
   std::vector<double> peaks;  // of ||x||_inf / ||x||_2; a zero vector counts as 0
+
+  HeadSums slice(int64_t first, int64_t count) const;
+  HeadSums& operator+=(const HeadSums& other);  // of as many heads, or to none yet
 };
 HeadSums head_sums(const torch::Tensor& x_bthd, int64_t heads);
 

@@ -69,7 +69,7 @@ constexpr RowCheck checks[] = {
 };
 
 std::string place_of(const Reading& reading) {
-  return str("layer ", reading.layer, reading.head < 0 ? "" : str(", head ", reading.head));
+  return str(describe({reading.stack, reading.layer}), reading.head < 0 ? "" : str(", head ", reading.head));
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ std::vector<std::string> Watchdog::after_probe(int64_t step, const std::vector<R
     for (const Reading& reading : readings) {
       const bool wanted = reading.quantity == check.quantity && (reading.head >= 0) == check.of_heads;
       if (!wanted || !check.bad(reading.value)) continue;
-      if (known_.insert({check.rule, reading.layer, reading.head}).second) fresh.push_back(&reading);
+      if (known_.insert({check.rule, reading.stack, reading.layer, reading.head}).second) fresh.push_back(&reading);
     }
     if (fresh.empty()) continue;
     const Reading& first = *fresh.front();

@@ -32,8 +32,8 @@ class Watchdog {
 
  private:
   int64_t settled_;
-  std::deque<double> losses_, grad_norms_;        // of the last steps
-  std::set<std::tuple<size_t, int, int>> known_;  // what was said: rule, layer, head
+  std::deque<double> losses_, grad_norms_;               // of the last steps
+  std::set<std::tuple<size_t, Stack, int, int>> known_;  // what was said: rule, stack, layer, head
 };
 
 }  // namespace normlab

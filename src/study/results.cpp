@@ -47,13 +47,16 @@ std::vector<AttentionPoint> read_attention(const std::vector<Json>& rows) {
     const int64_t step = row["step"];
     double most = -std::numeric_limits<double>::infinity(), sum = 0;
     int layers = 0;
-    for (;; ++layers) {
-      const double logit = number_in(row, name_of({Quantity::max_logit, layers}).c_str(), std::nan(""));
-      const double entropy = number_in(row, name_of({Quantity::relative_entropy, layers}).c_str(), std::nan(""));
-      if (!std::isfinite(logit) || !std::isfinite(entropy)) break;
-      most = std::max(most, logit);
-      sum += entropy;
-    }
+    for (const Stack stack : all_stacks)
+      for (int layer = 0;; ++layer, ++layers) {
+        const auto value = [&](Quantity quantity) {
+          return number_in(row, name_of({quantity, layer, -1, 0.0, stack}).c_str(), std::nan(""));
+        };
+        const double logit = value(Quantity::max_logit), entropy = value(Quantity::relative_entropy);
+        if (!std::isfinite(logit) || !std::isfinite(entropy)) break;
+        most = std::max(most, logit);
+        sum += entropy;
+      }
     if (layers > 0 && (points.empty() || step > points.back().step)) points.push_back({step, most, sum / layers});
   }
   return points;

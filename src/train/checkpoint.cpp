@@ -118,9 +118,7 @@ TrainState load_checkpoint(const fs::path& folder, EncoderDecoder& model, AdamW&
   return read_state(folder / state_file);
 }
 
-void load_weights(const fs::path& folder, EncoderDecoder& model) {
-  load_tensors(folder / model_file, model.parameters());
-}
+void load_weights(const fs::path& folder, EncoderDecoder& model) { load_tensors(folder / model_file, model.state()); }
 
 PairVocabulary load_pair_vocabulary(const fs::path& folder) {
   return PairVocabulary::from_json(read_json(folder / tokenizer_file));

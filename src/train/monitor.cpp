@@ -11,13 +11,12 @@ namespace normlab {
 
 Monitor::Monitor(const Config& config) : config_(config), watchdog_(config.train.max_steps / 5) {}
 
-Observer* Monitor::before_step(DecoderLm& model, int64_t step) {
+template <class Model>
+Observer* Monitor::before_step(Model& model, int64_t step, const std::vector<int64_t>& batch_rows) {
   probe_.reset();
   if (config_.probe.every == 0 || step % config_.probe.every != 0) return nullptr;
-  const TrainConfig& train = config_.train;
-  probe_ = std::make_unique<StepProbe>(model, StepProbe::Extent{.first_pass = (step - 1) * train.accumulate,
-                                                                .batch_size = train.batch_size,
-                                                                .batches = train.accumulate});
+  probe_ = std::make_unique<StepProbe>(
+      model, StepProbe::Extent{.first_pass = (step - 1) * config_.train.accumulate, .batch_rows = batch_rows});
   return probe_.get();
 }
 
@@ -42,11 +41,18 @@ void Monitor::after_step(int64_t step, const StepResult& result, MetricsLog& met
   }
 }
 
-std::string first_bad_tensor(Stepper& stepper, const std::vector<Batch>& batches, Pass pass) {
+template <class Model, class ModelBatch>
+std::string first_bad_tensor(BasicStepper<Model, ModelBatch>& stepper, const std::vector<ModelBatch>& batches,
+                             Pass pass) {
   FirstBad finder(stepper.model());
   pass.observer = &finder;
   stepper.differentiate(batches, pass);
   return finder.name().empty() ? "the norm of all gradients (infinite)" : finder.name();
 }
+
+template Observer* Monitor::before_step(DecoderLm&, int64_t, const std::vector<int64_t>&);
+template Observer* Monitor::before_step(EncoderDecoder&, int64_t, const std::vector<int64_t>&);
+template std::string first_bad_tensor(Stepper&, const std::vector<Batch>&, Pass);
+template std::string first_bad_tensor(TranslationStepper&, const std::vector<TranslationBatch>&, Pass);
 
 }  // namespace normlab

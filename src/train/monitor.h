@@ -17,8 +17,10 @@ class Monitor {
  public:
   explicit Monitor(const Config& config);
 
-  // The observer of the update that makes step number `step`; null when it is not to be probed.
-  Observer* before_step(DecoderLm& model, int64_t step);
+  // The observer of the update that makes step number `step` from batches of `batch_rows` sequences; null when it is
+  // not to be probed.
+  template <class Model>
+  Observer* before_step(Model& model, int64_t step, const std::vector<int64_t>& batch_rows);
   // Writes readings and warnings; warnings also go to standard error.
   void after_step(int64_t step, const StepResult& result, MetricsLog& metrics, EventWriter& events);
 
@@ -29,6 +31,8 @@ class Monitor {
 };
 
 // Does a step that was not finite again, without its update: the first bad tensor, "the keys of layer 3, head 1 (NaN)".
-std::string first_bad_tensor(Stepper& stepper, const std::vector<Batch>& batches, Pass pass);
+template <class Model, class ModelBatch>
+std::string first_bad_tensor(BasicStepper<Model, ModelBatch>& stepper, const std::vector<ModelBatch>& batches,
+                             Pass pass);
 
 }  // namespace normlab

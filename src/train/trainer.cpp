@@ -14,13 +14,12 @@ Trainer::Trainer(const Config& config, Corpus corpus, RunDir run)
       split_(make_split(static_cast<int64_t>(corpus_.tokens.size()), config.data.folds, config.data.fold)),
       eval_windows_(eval_windows(split_.held_out, config.model.seq_len, config.train.eval_windows)),
       stepper_(DecoderLm(config.model, config.norm, corpus_.tokenizer.vocab_size(), seed()),
-               adamw_settings(config.optim)),
-      monitor_(config) {
+               adamw_settings(config.optim)) {
   begin(corpus_.sha256,
         [&](const auto& path) { return load_checkpoint(path, stepper_.model(), stepper_.optimizer()); });
 }
 
-// Pass number `index` of the run: every pass has its own windows and its own dropout.
+// Batch number `index` of the run: every one has its own windows.
 Batch Trainer::batch(int64_t index) const {
   const int b = config_.train.batch_size, t = config_.model.seq_len;
   const Tensor inputs = torch::empty({b, t}, torch::kInt64), targets = torch::empty_like(inputs);
@@ -32,25 +31,16 @@ Batch Trainer::batch(int64_t index) const {
 
 std::vector<Batch> Trainer::next_batches() const {
   std::vector<Batch> batches;
-  for (int pass = 0; pass < config_.train.accumulate; ++pass)
-    batches.push_back(batch(state_.step * config_.train.accumulate + pass));
+  for (int pass = 0; pass < config_.train.accumulate; ++pass) batches.push_back(batch(next_batch() + pass));
   return batches;
 }
 
-Pass Trainer::next_pass() const {
-  return {.training = true, .seed = seed(), .step = state_.step * config_.train.accumulate};
-}
-
 TrainingRun::Step Trainer::make_step(double lr) {
-  Pass pass = next_pass();
-  pass.observer = monitor_.before_step(stepper_.model(), state_.step + 1);
-  const StepResult result = stepper_.step(next_batches(), pass, lr, config_.optim.clip);
+  const StepResult result = watched_step(stepper_, next_batches(), lr);
   const double tokens =
       static_cast<double>(config_.train.batch_size) * config_.model.seq_len * config_.train.accumulate;
   return {result, tokens, {{"tokens", tokens * static_cast<double>(state_.step + 1)}}};
 }
-
-void Trainer::after_step(const StepResult& result) { monitor_.after_step(state_.step, result, *metrics_, *events_); }
 
 bool Trainer::evaluate_now() {
   const auto loss = evaluate(stepper_.model(), corpus_.tokens, eval_windows_, config_.train.batch_size);

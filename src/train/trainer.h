@@ -3,7 +3,6 @@
 
 #include "data/batch.h"
 #include "data/corpus.h"
-#include "train/monitor.h"
 #include "train/training_run.h"
 
 namespace normlab {
@@ -18,9 +17,7 @@ class Trainer : public TrainingRun {
  private:
   Batch batch(int64_t index) const;
   std::vector<Batch> next_batches() const;
-  Pass next_pass() const;
   Step make_step(double lr) override;
-  void after_step(const StepResult& result) override;
   bool evaluate_now() override;
   void write_checkpoint(const std::filesystem::path& path) override;
   std::string find_culprit() override { return first_bad_tensor(stepper_, next_batches(), next_pass()); }
@@ -29,7 +26,6 @@ class Trainer : public TrainingRun {
   Split split_;
   std::vector<EvalWindow> eval_windows_;
   Stepper stepper_;
-  Monitor monitor_;
 };
 
 }  // namespace normlab

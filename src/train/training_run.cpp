@@ -43,7 +43,7 @@ TrainingRun::Step TrainingRun::train_step() {
   state_.train_seconds += seconds;
   state_.train_cpu_seconds += cpu_seconds() - cpu_start;
   if (due(config_.train.log_every)) record_step(step, lr, seconds);
-  after_step(step.result);
+  monitor_.after_step(state_.step, step.result, *metrics_, *events_);
   return step;
 }
 
@@ -90,7 +90,7 @@ Outcome TrainingRun::diverged(const nlohmann::ordered_json& values) {
   culprit_ = find_culprit();
   nlohmann::ordered_json row = values;
   row["diverged"] = true;
-  if (!culprit_.empty()) row["culprit"] = culprit_;
+  row["culprit"] = culprit_;
   metrics_->append(values.contains("loss") ? state_.step + 1 : state_.step, row);
   return Outcome::diverged;
 }
@@ -131,8 +131,7 @@ int64_t count_entries(const std::vector<torch::Tensor>& parameters) {
 }
 
 std::string divergence(const TrainingRun& run) {
-  return str("the loss is not finite after step ", run.state().step,
-             run.culprit().empty() ? "" : "; first bad: " + run.culprit());
+  return str("the loss is not finite after step ", run.state().step, "; first bad: ", run.culprit());
 }
 
 }  // namespace normlab

@@ -40,17 +40,18 @@ TranslationTrainer::TranslationTrainer(const Config& config, TranslationData dat
   begin(data_.sha256, [&](const auto& path) { return load_checkpoint(path, stepper_.model(), stepper_.optimizer()); });
 }
 
-TrainingRun::Step TranslationTrainer::make_step(double lr) {
-  const int64_t first_pass = state_.step * config_.train.accumulate;
+std::vector<TranslationBatch> TranslationTrainer::next_batches() {
   std::vector<TranslationBatch> batches;
+  for (int pass = 0; pass < config_.train.accumulate; ++pass)
+    batches.push_back(batches_.at(next_batch() + pass, data_));
+  return batches;
+}
+
+TrainingRun::Step TranslationTrainer::make_step(double lr) {
+  const std::vector<TranslationBatch> batches = next_batches();
   int64_t words = 0;
-  for (int pass = 0; pass < config_.train.accumulate; ++pass) {
-    batches.push_back(batches_.at(first_pass + pass, data_));
-    words += batches.back().words();
-  }
-  const StepResult result =
-      stepper_.step(batches, {.training = true, .seed = seed(), .step = first_pass}, lr, config_.optim.clip);
-  return {result, static_cast<double>(words), {{"words", words}}};
+  for (const TranslationBatch& batch : batches) words += batch.words();
+  return {watched_step(stepper_, batches, lr), static_cast<double>(words), {{"words", words}}};
 }
 
 // Nats a subword, without smoothing; nothing when a signal came first.

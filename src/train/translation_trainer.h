@@ -16,6 +16,7 @@ class TranslationTrainer : public TrainingRun {
   int64_t parameter_count() const override { return count_entries(stepper_.parameters()); }
 
  private:
+  std::vector<TranslationBatch> next_batches();
   Step make_step(double lr) override;
   bool evaluate_now() override;
   // A search with random weights is slow and says nothing.
@@ -23,6 +24,7 @@ class TranslationTrainer : public TrainingRun {
   bool enough() const override;
   bool finish() override;
   void write_checkpoint(const std::filesystem::path& path) override;
+  std::string find_culprit() override { return first_bad_tensor(stepper_, next_batches(), next_pass()); }
   std::optional<double> dev_loss();
   std::optional<double> bleu_of(const ParallelText& text, const std::string& name);
 

@@ -68,6 +68,36 @@ def test_it_learns_a_language(translator, pairs):
     assert json.loads(scored.stdout)
 
 
+@pytest.mark.parametrize("kernels", ["fused", "composite"])
+def test_probes_change_no_bit_of_the_training(pairs, tmp_path, kernels):
+    settings = [f"model.kernels={kernels}", "model.dropout=0.1", "train.accumulate=2", "train.max_steps=8",
+                "train.eval_every=8"]
+    train_pairs(pairs, tmp_path / "plain", *settings)
+    train_pairs(pairs, tmp_path / "probed", *settings, "probe.every=3")
+    plain, probed = weights(tmp_path / "plain"), weights(tmp_path / "probed")
+    assert all(plain[name].tobytes() == probed[name].tobytes() for name in plain)
+    rows = metrics(tmp_path / "probed")
+    readings = [row for row in rows if any("/" in key for key in row)]
+    assert metrics(tmp_path / "plain") == [row for row in rows if row not in readings and "warning" not in row]
+    assert [row["step"] for row in readings] == [3, 6]
+    names = {f"attn/{place}00/{what}" for place in ("encoder", "decoder", "cross") for what in ("entropy", "head1/gain")}
+    names |= {"grad/cross00/w_k", "update/cross00/angle_w_q", "stream/encoder01/norm", "stream/decoder01/norm",
+              "output/log_partition"}
+    assert names <= readings[0].keys() and not any("layer" in name for name in readings[0])
+
+
+def test_a_rate_too_high_is_warned_of_and_a_diverging_run_names_its_culprit(pairs, tmp_path):
+    settings = ["norm.scheme=none", "norm.embedding=none", "optim.lr=1", "optim.min_lr=1", "optim.clip=0",
+                "optim.warmup_steps=0", "train.eval_every=0", "translation.test=", "probe.every=1"]
+    done = run("train", "--data", pairs, "--out", tmp_path / "warned", "--threads", 1, "--set", *TINY, *settings,
+               "train.max_steps=5", check=0)
+    assert "warning: logit growth" in done.stderr and "coder layer 0, head" in done.stderr
+    assert any("logit growth" in row.get("warning", "") for row in metrics(tmp_path / "warned"))
+    done = train_pairs(pairs, tmp_path / "run", *settings, "norm.sublayer=none", "train.max_steps=200", check=4)
+    last = metrics(tmp_path / "run")[-1]
+    assert last["diverged"] is True and last["culprit"] in done.stderr and "layer " in last["culprit"]
+
+
 def test_going_on_gives_the_same_bits(pairs, tmp_path):
     settings = ["translation.word_dropout=0.1", "translation.bpe_dropout=0.1", "translation.batching=bucketed",
                 "model.dropout=0.1", "optim.schedule=plateau", "optim.plateau_patience=1"]

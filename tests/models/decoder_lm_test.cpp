@@ -1,7 +1,8 @@
 #include "models/decoder_lm.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
+#include "base/error.h"
 #include "gradient_check.h"
 #include "recommended.h"
 
@@ -222,7 +223,12 @@ TEST(DecoderLm, AliasSharesStorageButNotGradients) {
 }
 
 TEST(DecoderLm, RefusesMoreTokensThanItsWindow) {
-  EXPECT_THROW(build(small(), find_scheme("none")).logits(torch::zeros({1, 7}, torch::kInt64), Pass{}), std::exception);
+  const DecoderLm model = build(small(), find_scheme("none"));
+  EXPECT_THAT(
+      [&] {
+        model.logits(torch::zeros({1, 7}, torch::kInt64), Pass{});
+      },
+      testing::ThrowsMessage<Error>("[model] got 7 tokens, expected at most model.seq_len = 6."));
 }
 
 }  // namespace

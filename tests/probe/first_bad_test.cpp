@@ -1,6 +1,6 @@
 #include "probe/first_bad.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <limits>
 
@@ -54,6 +54,37 @@ TEST(FirstBad, NamesTheTensorAndTheLayer) {
     fill(mlp, "layers.2.mlp.in.bias", 0, 64, 3e38);
     EXPECT_EQ(found(mlp).substr(0, 32), "the output of the MLP of layer 2");
   }
+}
+
+TEST(FirstBad, NamesTheAttentionOfATranslator) {
+  const NormScheme& scheme = find_scheme("none");
+  torch::manual_seed(1);
+  const Tensor text = torch::randint(0, 11, {2, 6}, torch::kInt64);
+  const TranslationBatch batch{.source = {text, torch::tensor({6, 4})},
+                               .inputs_bt = text,
+                               .labels_bt = text,
+                               .outputs = make_output_vocabulary(std::vector<bool>(11, true))};
+  const auto found_with = [&](const std::string& norm, const std::string& map, int64_t first) {
+    EncoderDecoder translator(model(Kernels::fused).config(), scheme, {.vocab_size = 11, .encoder_layers = 2}, 3);
+    const torch::NoGradGuard no_grad;
+    for (auto& [name, tensor] : translator.parameters()) {
+      if (name == norm) tensor.fill_(1e30);
+      if (name == map) tensor.narrow(0, first, 8).fill_(3e38);
+    }
+    FirstBad finder(translator);
+    const torch::AutoGradMode with_gradients(true);
+    translator.loss_sum(batch, {.training = true, .observer = &finder}).backward();
+    return finder.name();
+  };
+  EXPECT_EQ(found_with("", "", 0), "");
+  // Heads have 8 rows; queries come first, then keys, then values; keys and values of the memory have a map of their
+  // own.
+  EXPECT_THAT(found_with("encoder.1.attn_norm.weight", "encoder.1.attn.qkv.weight", 24),
+              testing::StartsWith("the keys of encoder layer 1, head 1 ("));
+  EXPECT_THAT(found_with("decoder.2.attn_norm.weight", "decoder.2.attn.qkv.weight", 0),
+              testing::StartsWith("the queries of decoder layer 2, head 0 ("));
+  EXPECT_THAT(found_with("encoder_norm.weight", "decoder.0.cross.kv.weight", 24),
+              testing::StartsWith("the values of cross-attention layer 0, head 1 ("));
 }
 
 }  // namespace

@@ -45,13 +45,14 @@ Batch batch(int64_t rows, uint64_t seed) {
 
 // Keeps every tensor it sees, with its gradient.
 struct Keeper : Observer {
-  void see(Site site, int layer, const Tensor& x, const Pass&) override {
+  void see(Site site, Place place, const Tensor& x, const Pass&) override {
     if (x.requires_grad()) x.retain_grad();
-    (site == Site::stream ? streams : site == Site::attn_out ? attn : site == Site::mlp_out ? mlp : logits)[layer] = x;
+    auto& list = site == Site::stream ? streams : site == Site::attn_out ? attn : site == Site::mlp_out ? mlp : logits;
+    list[place.layer] = x;
   }
-  AttentionStats* attention(int layer, const Tensor& x, const AttentionForm& form, const Pass&) override {
-    x.retain_grad();
-    qkv[layer] = x, forms[layer] = form;
+  AttentionStats* attention(Place place, const QkvParts& x, const AttentionForm& form, const Pass&) override {
+    x.front().x_bthd.retain_grad();
+    qkv[place.layer] = x.front().x_bthd, forms[place.layer] = form;
     return nullptr;
   }
   void gradients(const std::vector<std::vector<Tensor>>&) override {}
@@ -88,7 +89,7 @@ Values by_definition(DecoderLm& exact, const Batch& data, const std::map<std::st
         AttentionStats one;
         for (int64_t s = 0; s < b; ++s) merge(one, attention_stats(logits[s].slice(0, head, head + 1))[0]);
         std::vector<Reading> readings;
-        add_attention(readings, layer, head, one, b);
+        add_attention(readings, {Stack::layers, layer}, head, one, b);
         for (const Reading& reading : readings) values[name_of(reading)] = reading.value;
         merge(whole, one);
       }
@@ -101,7 +102,7 @@ Values by_definition(DecoderLm& exact, const Batch& data, const std::map<std::st
       add(Quantity::gain, head, (head < 0 ? gain : gain[head]).mean().item<double>());
     }
     std::vector<Reading> readings;
-    add_attention(readings, layer, -1, whole, b, 4);
+    add_attention(readings, {Stack::layers, layer}, -1, whole, b, 4);
     for (const Reading& reading : readings) values[name_of(reading)] = reading.value;
 
     const std::string qkv = str("layers.", layer, ".attn.qkv.weight"), out = str("layers.", layer, ".attn.out.weight"),
@@ -160,7 +161,7 @@ TEST(StepProbe, ReadingsFollowTheirDefinitions) {
         for (size_t i = 0; i < from.size(); ++i) to[i].second.copy_(from[i].second);
       }
       const Batch data = batch(5, 99);
-      StepProbe probe(stepper.model(), {.first_pass = 5, .batch_size = 5});
+      StepProbe probe(stepper.model(), {.first_pass = 5, .batch_rows = {5}});
       stepper.step({data}, {.training = true, .step = 5, .observer = &probe}, 3e-2, 1.0);
       std::map<std::string, Tensor> after;
       for (const auto& [name, tensor] : stepper.model().parameters()) after[name] = tensor.detach().to(torch::kFloat64);
@@ -177,10 +178,9 @@ TEST(StepProbe, ReadingsFollowTheirDefinitions) {
 
 TEST(StepProbe, SumsOverAllBatchesOfAStep) {
   const NormScheme& scheme = find_scheme("lp");
-  const auto probed = [&](const std::vector<Batch>& batches, int64_t rows) {
+  const auto probed = [&](const std::vector<Batch>& batches, const std::vector<int64_t>& rows) {
     Stepper stepper(DecoderLm(small(scheme, Kernels::fused), scheme, vocab, 3), settings);
-    StepProbe probe(stepper.model(),
-                    {.first_pass = 8, .batch_size = rows, .batches = static_cast<int64_t>(batches.size())});
+    StepProbe probe(stepper.model(), {.first_pass = 8, .batch_rows = rows});
     stepper.step(batches, {.training = true, .step = 8, .observer = &probe}, 1e-2, 1.0);
     return probe.readings();
   };
@@ -188,7 +188,7 @@ TEST(StepProbe, SumsOverAllBatchesOfAStep) {
   const auto half = [&](int64_t first) {
     return Batch{whole.inputs.slice(0, first, first + 3), whole.targets.slice(0, first, first + 3)};
   };
-  const auto one = probed({whole}, 6), two = probed({half(0), half(3)}, 3);
+  const auto one = probed({whole}, {6}), two = probed({half(0), half(3)}, {3, 3});
   ASSERT_EQ(one.size(), two.size());
   for (size_t i = 0; i < one.size(); ++i)
     EXPECT_NEAR(one[i].value, two[i].value, 1e-4 * std::abs(one[i].value) + 1e-7) << name_of(one[i]);
@@ -206,7 +206,7 @@ TEST(StepProbe, LeavesEveryBitOfTheTrainingAsItWas) {
       for (int64_t step = 0; step < 4; ++step) {
         const std::vector<Batch> data = {batch(4, static_cast<uint64_t>(step))};
         plain.step(data, {.training = true, .seed = 1, .step = step}, 1e-2, 1.0);
-        StepProbe probe(watched.model(), {.first_pass = step, .batch_size = 4});
+        StepProbe probe(watched.model(), {.first_pass = step, .batch_rows = {4}});
         watched.step(data, {.training = true, .seed = 1, .step = step, .observer = &probe}, 1e-2, 1.0);
         EXPECT_FALSE(probe.readings().empty());
       }
@@ -219,7 +219,7 @@ TEST(StepProbe, LeavesEveryBitOfTheTrainingAsItWas) {
 TEST(StepProbe, ReadsAForwardPassAlone) {
   const NormScheme& scheme = find_scheme("qknorm");
   DecoderLm model(small(scheme, Kernels::fused), scheme, vocab, 3);
-  StepProbe probe(model, {.batch_size = 5});
+  StepProbe probe(model, {.batch_rows = {5}});
   const torch::NoGradGuard no_grad;
   model.logits(batch(5, 1).inputs, {.observer = &probe});
   for (const Reading& reading : probe.readings()) {
@@ -233,6 +233,9 @@ TEST(Quantities, NamesAndDefinitions) {
   EXPECT_EQ(name_of({Quantity::entropy, 3, 1, 0.0}), "attn/layer03/head1/entropy");
   EXPECT_EQ(name_of({Quantity::stream_norm, 12, -1, 0.0}), "stream/layer12/norm");
   EXPECT_EQ(name_of({Quantity::log_partition, -1, -1, 0.0}), "output/log_partition");
+  EXPECT_EQ(name_of({Quantity::entropy, 3, 1, 0.0, Stack::encoder}), "attn/encoder03/head1/entropy");
+  EXPECT_EQ(name_of({Quantity::grad_w_q, 0, -1, 0.0, Stack::decoder}), "grad/decoder00/w_q");
+  EXPECT_EQ(name_of({Quantity::update_w_o, 11, -1, 0.0, Stack::cross}), "update/cross11/w_o");
   EXPECT_EQ(quantities().size(), static_cast<size_t>(Quantity::log_partition) + 1);
   EXPECT_STREQ(row_of(Quantity::angle_w_k).key, "angle_w_k");
   for (const QuantityRow& row : quantities()) EXPECT_NE(definitions().find(row.definition), std::string::npos);

@@ -34,6 +34,16 @@ TEST(Watchdog, NamesLayerHeadMeaningAndAnswerOnce) {
   EXPECT_EQ(dog.after_probe(9, {{Quantity::relative_entropy, 3, 0, 0.01}}).size(), 1U);  // another head
 }
 
+TEST(Watchdog, TellsTheAttentionsOfATranslatorApart) {
+  Watchdog dog(100);
+  const auto logit = [](Stack stack) { return std::vector<Reading>{{Quantity::max_logit, 1, 0, 200.0, stack}}; };
+  EXPECT_THAT(dog.after_probe(1, logit(Stack::encoder)),
+              ElementsAre(HasSubstr("encoder layer 1, head 0 has max_logit")));
+  EXPECT_THAT(dog.after_probe(2, logit(Stack::decoder)), ElementsAre(HasSubstr("decoder layer 1, head 0 has")));
+  EXPECT_THAT(dog.after_probe(3, logit(Stack::cross)), ElementsAre(HasSubstr("cross-attention layer 1, head 0 has")));
+  EXPECT_THAT(dog.after_probe(4, logit(Stack::cross)), IsEmpty());
+}
+
 TEST(Watchdog, EveryRuleOfAProbe) {
   Watchdog dog(100);
   const std::vector<Reading> readings = {{Quantity::saturated, 0, 0, 0.6},

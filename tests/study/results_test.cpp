@@ -48,6 +48,22 @@ class Results : public testing::Test {
   }
 };
 
+TEST_F(Results, ReadsTheProbesOfEveryAttention) {
+  finish(first_);
+  write(first_, "metrics.jsonl",
+        "{\"step\":4,\"attn/layer00/max_logit\":3,\"attn/layer00/relative_entropy\":0.5,"
+        "\"attn/layer01/max_logit\":2,\"attn/layer01/relative_entropy\":0.7}\n"
+        "{\"step\":8,\"attn/encoder00/max_logit\":3,\"attn/encoder00/relative_entropy\":0.2,"
+        "\"attn/decoder00/max_logit\":5,\"attn/decoder00/relative_entropy\":0.4,"
+        "\"attn/cross00/max_logit\":9,\"attn/cross00/relative_entropy\":0.9}\n");
+  const auto attention = load_results(plan()).trials[0].attention;
+  ASSERT_EQ(attention.size(), 2u);
+  EXPECT_EQ(attention[0].max_logit, 3);
+  EXPECT_DOUBLE_EQ(attention[0].relative_entropy, 0.6);
+  EXPECT_EQ(attention[1].max_logit, 9);
+  EXPECT_DOUBLE_EQ(attention[1].relative_entropy, 0.5);
+}
+
 TEST_F(Results, ReadsCurveGainsAndProvenance) {
   finish(first_);
   const StudyResults results = load_results(plan());

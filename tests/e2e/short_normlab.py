@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Stands for `normlab` in the sandbox of the documents' commands: the same command on a small model, few steps and the
+sandbox's own text. Usage: short_normlab.py PROGRAM VERB ..."""
+import os
+import pathlib
+import sys
+import tomllib
+
+SMALL = {"model.n_layers": 3, "model.n_heads": 4, "model.d_model": 16, "model.d_ff": 32, "model.seq_len": 16,
+         "train.batch_size": 2, "train.max_steps": 4, "train.eval_every": 2, "train.eval_windows": 4,
+         "train.seed": 1, "data.fold": 0, "optim.warmup_steps": 1, "optim.decay_steps": 4}
+SMALL_LADDER = {"ladder.width_per_layer": 8, "ladder.head_width": 8, "ladder.evaluations": 2, "model.seq_len": 16,
+                "train.eval_windows": 4, "train.batch_size": 2}
+SMALL_RUNGS = {"ladder.depth": [1, 2, 3], "ladder.tokens": [400, 800, 1600], "ladder.tokens_per_param": [0.1, 0.2, 0.4]}
+SMALL_TRANSLATOR = {"translation.encoder_layers": 1, "translation.bpe_operations": 30, "translation.batch_tokens": 200,
+                    "model.seq_len": 64, "train.max_steps": 2, "train.eval_every": 2}
+
+
+def recipe_keys(arguments):
+    """Values by dotted key of the files that follow -c or --config."""
+    keys = {}
+    for option, value in zip(arguments, arguments[1:]):
+        if option not in ("-c", "--config") or not value.endswith(".toml"):
+            continue
+        for section, content in tomllib.loads(pathlib.Path(value).read_text()).items():
+            if isinstance(content, dict):
+                keys.update({f"{section}.{key}": each for key, each in content.items()})
+    return keys
+
+
+def shortened(arguments):
+    """What is appended. Lists stay as the recipe has them: they make its variants, which its baseline names."""
+    verb, keys = arguments[0], recipe_keys(arguments)
+    new_study = verb == "compare" and any(option in arguments for option in ("-c", "--config"))
+    if "--resume" in arguments or not (verb == "train" or new_study):
+        return []
+    translator = "translation.source" in keys
+    small = dict(SMALL)
+    if translator:
+        small.update(SMALL_TRANSLATOR)
+    if any(key.startswith("ladder.") for key in keys):
+        small = dict(SMALL_LADDER)
+        for key, values in SMALL_RUNGS.items():
+            if key in keys:
+                small[key] = values if isinstance(keys[key], list) else values[0]
+    settings = [f"{key}={value}".replace(" ", "") for key, value in small.items()
+                if key in SMALL_RUNGS or key in ("data.fold", "train.seed") or not isinstance(keys.get(key), list)]
+    data = [] if "--data" in arguments else ["--data", os.environ["SHORT_PAIRS" if translator else "SHORT_TEXT"]]
+    return [*data, "--set", *settings]
+
+
+def main():
+    program, *arguments = sys.argv[1:]
+    os.execv(program, [program, *arguments, *(shortened(arguments) if arguments else [])])
+
+
+if __name__ == "__main__":
+    main()
