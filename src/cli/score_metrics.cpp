@@ -30,7 +30,7 @@ StatisticRows rows_of(const std::vector<Segment>& segments, std::vector<double> 
   return rows;
 }
 
-SplitLine in_small_letters(const SplitLine& split) {
+SplitLine lower_cased(const SplitLine& split) {
   return [split](std::string_view line) { return split(to_lower(line)); };
 }
 
@@ -52,7 +52,7 @@ nlohmann::ordered_json bleu_details(const BleuScore& score) {
 
 MetricResult evaluate_bleu(const ScoredTexts& texts, const ScoreSettings& settings) {
   const BleuOptions options = settings.bleu;
-  const SplitLine words = settings.lowercase ? in_small_letters(settings.bleu_words) : settings.bleu_words;
+  const SplitLine words = settings.lowercase ? lower_cased(settings.bleu_words) : settings.bleu_words;
   MetricResult out{.name = "BLEU",
                    .signature = str(case_item(settings.lowercase), "|eff:", yes_or_no(options.effective_order),
                                     "|tok:", settings.tokenizer, "|smooth:", smoothing_item(options)),
@@ -82,8 +82,8 @@ MetricResult evaluate_chrf_of(const ScoredTexts& texts, const ScoreSettings& set
   SplitLine split_text = settings.chrf_whitespace ? split_all_characters : split_characters;
   SplitLine split_text_words = split_chrf_words;
   if (settings.chrf_lowercase) {
-    split_text = in_small_letters(split_text);
-    split_text_words = in_small_letters(split_text_words);
+    split_text = lower_cased(split_text);
+    split_text_words = lower_cased(split_text_words);
   }
   const std::vector<Segment> characters = make_segments(texts, split_text);
   const std::vector<Segment> words =

@@ -51,7 +51,7 @@ void add_bleu_options(CLI::App& verb, ScoreOptions& options) {
   verb.add_option("--spm-model", options.spm_model, "model of SentencePiece of spm, flores101, flores200 or spBLEU-1K")
       ->type_name("FILE")
       ->group(group);
-  verb.add_flag("--lowercase", options.settings.lowercase, "small letters only; BLEU, not multi-bleu")->group(group);
+  verb.add_flag("--lowercase", options.settings.lowercase, "lower-case the text; BLEU, not multi-bleu")->group(group);
   verb.add_option("--smooth", options.smoothing, "of BLEU without matches: exp (default), floor, add-k or none")
       ->type_name("NAME")
       ->group(group);
@@ -77,10 +77,10 @@ void add_chrf_options(CLI::App& verb, ScoreOptions& options) {
       ->check(CLI::Range(0, 1000))
       ->type_name("N")
       ->group(group);
-  verb.add_flag("--chrf-lowercase", settings.chrf_lowercase, "small letters only")->group(group);
-  verb.add_flag("--chrf-whitespace", settings.chrf_whitespace, "spaces count as characters")->group(group);
+  verb.add_flag("--chrf-lowercase", settings.chrf_lowercase, "lower-case the text")->group(group);
+  verb.add_flag("--chrf-whitespace", settings.chrf_whitespace, "count white space as characters")->group(group);
   verb.add_flag("--chrf-eps-smoothing", settings.chrf.eps_smoothing,
-                "all orders count, as in chrF++.py, not only those both sides have")
+                "average over all orders, as chrF++.py does, not only those that both sides have")
       ->group(group);
 }
 
@@ -88,10 +88,11 @@ void add_ter_options(CLI::App& verb, ScoreOptions& options) {
   const char* const group = "TER";
   TerWords& ter = options.settings.ter;
   verb.add_flag("--ter-normalized", ter.normalized, "Tercom's tokens instead of words as they stand")->group(group);
-  verb.add_flag("--ter-no-punct", ter.no_punct, "without punctuation")->group(group);
-  verb.add_flag("--ter-asian-support", ter.asian, "Asian characters and punctuation, too, in the two above")
+  verb.add_flag("--ter-no-punct", ter.no_punct, "remove punctuation")->group(group);
+  verb.add_flag("--ter-asian-support", ter.asian, "apply the two above to Asian characters and punctuation, too")
       ->group(group);
-  verb.add_flag("--ter-case-sensitive", ter.case_sensitive, "without it, in small letters")->group(group);
+  verb.add_flag("--ter-case-sensitive", ter.case_sensitive, "keep the case; without it the text is lower-cased")
+      ->group(group);
 }
 
 void add_test_options(CLI::App& verb, ScoreOptions& options) {
