@@ -1,7 +1,6 @@
 // normlab eval: the loss of a trained model on held-out text.
 #include <cmath>
 #include <memory>
-#include <numbers>
 
 #include "base/text.h"
 #include "cli/verbs.h"
@@ -34,23 +33,23 @@ Exit evaluate_model(const EvalOptions& options) {
   const auto loss = evaluate(loaded.model, corpus.tokens, windows, config.train.batch_size);
   if (!loss) return Exit::stopped;
 
-  const double bits = *loss / std::numbers::ln2;
-  int64_t predicted = 0;
-  for (const EvalWindow& window : windows) predicted += window.length;
+  const TextSize size = size_of_targets(corpus, windows);
+  const double per_character = size.bits_per_character(*loss), per_byte = size.bits_per_byte(*loss);
   if (options.json) {
     print_json({{"checkpoint", loaded.folder.string()},
                 {"step", loaded.step},
                 {"loss", *loss},
                 {"perplexity", std::exp(*loss)},
-                {"bits_per_character", bits / corpus.characters_per_token},
-                {"bits_per_byte", bits / corpus.bytes_per_token},
-                {"tokens", predicted}});
+                {"bits_per_character", per_character},
+                {"bits_per_byte", per_byte},
+                {"tokens", size.tokens},
+                {"bytes", size.bytes}});
   } else {
     print_line(str("checkpoint          ", loaded.folder.string(), " (step ", loaded.step, ")"));
-    print_line(str("loss                ", fixed(*loss, 4), " nats a token over ", predicted, " tokens"));
+    print_line(str("loss                ", fixed(*loss, 4), " nats a token over ", size.tokens, " tokens"));
     print_line(str("perplexity          ", fixed(std::exp(*loss), 4), " a token"));
-    print_line(str("bits per character  ", fixed(bits / corpus.characters_per_token, 4)));
-    print_line(str("bits per byte       ", fixed(bits / corpus.bytes_per_token, 4)));
+    print_line(str("bits per character  ", fixed(per_character, 4)));
+    print_line(str("bits per byte       ", fixed(per_byte, 4)));
   }
   return Exit::done;
 }

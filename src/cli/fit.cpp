@@ -13,7 +13,7 @@ namespace {
 
 struct FitCommand {
   std::vector<std::string> studies, points;
-  std::string params = "total", out;
+  std::string params = "total", bootstrap = "auto", out;
   FitOptions fit;
   bool json = false;
 };
@@ -24,6 +24,12 @@ CountedParams counted_of(const std::string& text) {
   throw UsageError("--params", str("got '", text, "', expected total or body."));
 }
 
+Bootstrap bootstrap_of(const std::string& text) {
+  for (size_t i = 0; i < std::size(bootstrap_names); ++i)
+    if (text == bootstrap_names[i]) return static_cast<Bootstrap>(i);
+  throw UsageError("--bootstrap", str("got '", text, "', expected auto, residual, wild or case."));
+}
+
 void print_section(const Table& table) {
   if (!table.rows.empty()) print_line(str("\n", table.caption, "\n", plain_text(table)));
 }
@@ -32,10 +38,12 @@ Exit fit_laws(const FitCommand& command) {
   if (command.studies.empty() && command.points.empty())
     throw UsageError("fit", "name the folder of a study, or --points FILE.csv.");
   const CountedParams counted = counted_of(command.params);
+  FitOptions options = command.fit;
+  options.bootstrap = bootstrap_of(command.bootstrap);
   ScalingData data;
   for (const std::string& study : command.studies) add_study(data, load_results(load_plan(study)), counted);
   for (const std::string& file : command.points) add_points(data, file);
-  const ScalingAnalysis analysis = analyse_scaling(data, command.fit);
+  const ScalingAnalysis analysis = analyse_scaling(data, options);
   if (!command.out.empty()) write_report(command.out, make_scaling_report(analysis, command_line()));
   if (command.json) {
     print_line(trim(scaling_json(analysis)));
@@ -45,6 +53,7 @@ Exit fit_laws(const FitCommand& command) {
   for (const Table& table :
        {coefficient_table(analysis), goodness_table(analysis), projection_table(analysis), batch_table(analysis)})
     print_section(table);
+  for (const std::string& reason : bootstrap_texts(analysis)) print_line(str("\n", reason));
   for (const std::string& note : analysis.notes) print_line(str("note: ", note));
   if (!command.out.empty())
     print_line(str("\nreport: ", (std::filesystem::path(command.out) / "scaling.html").string(),
@@ -68,6 +77,10 @@ void add_fit(CLI::App& app, Exit& exit) {
   verb->add_option("--delta", command->fit.delta, "where Huber's loss of log loss turns linear; default 0.001")
       ->check(CLI::PositiveNumber)
       ->type_name("X");
+  verb->add_option("--bootstrap", command->bootstrap,
+                   "of the intervals: residual, wild or case; auto, residual or case by the residuals' variance; "
+                   "default auto")
+      ->type_name("KIND");
   verb->add_option("--resamples", command->fit.resamples, "of the bootstrap; default 1000")
       ->check(CLI::Range(100, 1000000))
       ->type_name("N");

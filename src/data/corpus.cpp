@@ -1,6 +1,7 @@
 // Corpus: checks that a file is what its tokenizer can read before any token is made.
 #include "data/corpus.h"
 
+#include <numbers>
 #include <string>
 
 #include "base/error.h"
@@ -32,13 +33,26 @@ void require_characters(const std::string& text, const std::string& where, std::
 }
 
 Corpus make_corpus(const Tokenizer& tokenizer, const std::string& text, const std::string& where) {
-  Corpus corpus{.tokenizer = tokenizer, .tokens = tokenizer.encode(text, where), .sha256 = sha256_hex(text)};
-  int64_t characters = 0;
-  for_each_code_point(text, [&characters](char32_t, size_t) { ++characters; });
-  const auto tokens = static_cast<double>(corpus.tokens.size());
-  corpus.bytes_per_token = static_cast<double>(text.size()) / tokens;
-  corpus.characters_per_token = static_cast<double>(characters) / tokens;
-  return corpus;
+  return {.tokenizer = tokenizer, .tokens = tokenizer.encode(text, where), .sha256 = sha256_hex(text)};
+}
+
+// The bytes of each token of the vocabulary.
+std::vector<int64_t> token_bytes(const Tokenizer& tokenizer) {
+  std::vector<int64_t> bytes;
+  for (int32_t token = 0; token < tokenizer.vocab_size(); ++token)
+    bytes.push_back(static_cast<int64_t>(tokenizer.decode({&token, 1}).size()));
+  return bytes;
+}
+
+// Of each byte of the text, how many bytes the character has that it belongs to.
+std::vector<uint8_t> character_lengths(std::string_view text) {
+  std::vector<uint8_t> lengths;
+  lengths.reserve(text.size());
+  while (lengths.size() < text.size()) {
+    const int length = decode_utf8(text, lengths.size()).length;
+    lengths.insert(lengths.end(), static_cast<size_t>(length), static_cast<uint8_t>(length));
+  }
+  return lengths;
 }
 
 }  // namespace
@@ -56,6 +70,29 @@ Corpus load_corpus(const fs::path& path, const Tokenizer& tokenizer) {
     require_characters(text, path.string(),
                        "The model's vocabulary is of characters: give the text it was trained on.");
   return make_corpus(tokenizer, text, path.string());
+}
+
+double TextSize::bits_per_byte(double loss) const {
+  return loss / std::numbers::ln2 * static_cast<double>(tokens) / static_cast<double>(bytes);
+}
+double TextSize::bits_per_character(double loss) const {
+  return loss / std::numbers::ln2 * static_cast<double>(tokens) / characters;
+}
+
+TextSize size_of_targets(const Corpus& corpus, std::span<const EvalWindow> windows) {
+  const bool by_byte = corpus.tokenizer.kind() == TokenizerKind::bytes;
+  const std::vector<int64_t> bytes = token_bytes(corpus.tokenizer);
+  const std::vector<uint8_t> lengths =
+      by_byte ? character_lengths(corpus.tokenizer.decode(corpus.tokens)) : std::vector<uint8_t>();
+  TextSize size;
+  for (const EvalWindow& window : windows)
+    for (auto target = static_cast<size_t>(window.begin + 1);
+         target <= static_cast<size_t>(window.begin + window.length); ++target) {
+      ++size.tokens;
+      size.bytes += bytes[static_cast<size_t>(corpus.tokens[target])];
+      size.characters += by_byte ? 1.0 / lengths[target] : 1.0;
+    }
+  return size;
 }
 
 }  // namespace normlab

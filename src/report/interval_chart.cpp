@@ -43,7 +43,8 @@ void draw_interval(Svg& svg, const RowPlot& plot, std::size_t row, const Interva
     const double low = plot.x.scale(interval.low), high = plot.x.scale(interval.high);
     svg.line(low, y, high, y, "interval");
     for (const double end : {low, high}) svg.line(end, y - 5, end, y + 5, "interval-end");
-    says += str(", interval ", signed_number(interval.low, 4), " to ", signed_number(interval.high, 4));
+    const int decimals = interval_decimals(interval.low, interval.high, 4);
+    says += str(", interval ", signed_number(interval.low, decimals), " to ", signed_number(interval.high, decimals));
   }
   svg.element("path", {{"class", "mark"}, {"d", marker_path(Marker::circle, plot.x.scale(interval.mean), y, 5.5)}},
               says);
@@ -84,8 +85,9 @@ Table data_table(const IntervalChart& chart) {
   for (const char* name : {"mean", "low", "high"}) table.columns.push_back({name, "", Align::right, Best::none});
   for (const std::string& title : chart.note_titles) table.columns.push_back({title, "", Align::right, Best::none});
   for (const IntervalRow& interval : chart.intervals) {
-    table.rows.push_back({text_cell(interval.label), signed_cell(interval.mean, 4), signed_cell(interval.low, 4),
-                          signed_cell(interval.high, 4)});
+    const int decimals = interval_decimals(interval.low, interval.high, 4);
+    table.rows.push_back({text_cell(interval.label), signed_cell(interval.mean, 4), signed_cell(interval.low, decimals),
+                          signed_cell(interval.high, decimals)});
     for (const std::string& note : interval.notes) table.rows.back().push_back(text_cell(note));
   }
   return table;

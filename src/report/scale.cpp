@@ -135,6 +135,16 @@ std::string signed_number(double value, int decimals) {
   return with_minus(value > 0 && text.find_first_not_of("0.") != std::string::npos ? "+" + text : text);
 }
 
+int interval_decimals(double low, double high, int least) {
+  constexpr int most = 12;
+  const auto vanishes = [](double end, int decimals) {
+    return end != 0 && std::fabs(end) < 0.5 * std::pow(10, -decimals);
+  };
+  int decimals = least;
+  while (decimals < most && (vanishes(low, decimals) || vanishes(high, decimals))) ++decimals;
+  return decimals;
+}
+
 Unit time_unit(double longest_seconds) {
   if (longest_seconds > 2 * 3600) return {3600, "h"};
   if (longest_seconds > 2 * 60) return {60, "min"};

@@ -35,7 +35,7 @@ void require_curve(std::span<const CurvePoint> curve, double target) {
 double require_cost(const Reached& reached, Cost cost) {
   const double value = cost == Cost::steps ? reached.step : reached.seconds;
   if (!(value > 0 && std::isfinite(value)))
-    throw DataError("speed-up", str("a curve reaches the target at no cost; got ", number(value),
+    throw DataError("speed-up", str("a curve reaches the target, or ends, at no cost; got ", number(value),
                                     cost == Cost::steps ? " steps" : " seconds",
                                     ", expected more than 0. Choose a lower target loss."));
   return value;
@@ -58,24 +58,29 @@ std::optional<Reached> first_reached(std::span<const CurvePoint> curve, double t
   return std::nullopt;
 }
 
-SpeedUp speed_up(std::span<const std::optional<Reached>> baseline, std::span<const std::optional<Reached>> rival,
-                 Cost cost, double test_train_ratio) {
+Bound SpeedUp::bound() const {
+  if (neither > 0 || (only_rival > 0 && only_baseline > 0)) return Bound::both;
+  return only_rival > 0 ? Bound::at_least : only_baseline > 0 ? Bound::at_most : Bound::none;
+}
+
+SpeedUp speed_up(std::span<const Arrival> baseline, std::span<const Arrival> rival, Cost cost, double test_train_ratio,
+                 double level) {
   if (baseline.size() != rival.size())
     throw DataError("speed-up", str("folds must be paired; got ", baseline.size(), " and ", rival.size(),
                                     ", expected the same number. Keep the folds that both have."));
   SpeedUp result;
-  for (size_t fold = 0; fold < rival.size(); ++fold) {
-    if (baseline[fold] && rival[fold])
-      result.ratios.push_back(require_cost(*baseline[fold], cost) / require_cost(*rival[fold], cost));
-    else
-      ++(rival[fold] ? result.only_rival : baseline[fold] ? result.only_baseline : result.neither);
-  }
-  if (result.ratios.empty()) return result;
   std::vector<double> logs;
-  for (const double ratio : result.ratios) logs.push_back(std::log(ratio));
+  for (size_t fold = 0; fold < rival.size(); ++fold) {
+    const double ratio = require_cost(baseline[fold].cost, cost) / require_cost(rival[fold].cost, cost);
+    result.ratios.push_back(rival[fold].reached ? ratio : std::min(ratio, 1.0));
+    logs.push_back(std::log(result.ratios.back()));
+    if (baseline[fold].reached && rival[fold].reached) continue;
+    ++(rival[fold].reached ? result.only_rival : baseline[fold].reached ? result.only_baseline : result.neither);
+  }
+  if (logs.empty()) return result;
   result.factor = std::exp(mean(logs));
-  if (logs.size() >= 2) {
-    const Interval log_interval = corrected_resampled_t(logs, test_train_ratio).interval;
+  if (logs.size() >= 2 && result.bound() == Bound::none) {
+    const Interval log_interval = corrected_resampled_t(logs, test_train_ratio, level).interval;
     result.interval = Interval{std::exp(log_interval.low), std::exp(log_interval.high), log_interval.level};
   }
   return result;

@@ -54,7 +54,7 @@ LawFit<BatchLaw> fit_critical_batch(std::span<const BatchPoint> points, const Fi
                        .residuals = as_list(best.residuals),
                        .df = static_cast<double>(n - batch_coefficients)};
   if (options.resamples > 0)
-    for (const Eigen::VectorXd& theta : bootstrap_curve(model, best, log_steps, options))
+    for (const Eigen::VectorXd& theta : bootstrap_curve(model, best, log_steps, Bootstrap::residual, options))
       fit.replicates.push_back(law_of(theta));
   return fit;
 }

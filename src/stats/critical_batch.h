@@ -25,7 +25,8 @@ struct BatchLaw {
 
 inline constexpr size_t least_batches = 4;
 
-// DataError for fewer than 4 different batch sizes, or numbers that are not positive.
+// The bootstrap is that of residuals, whatever the options: a handful of points can neither show unequal variances nor
+// be drawn with replacement. DataError for fewer than 4 different batch sizes, or numbers that are not positive.
 LawFit<BatchLaw> fit_critical_batch(std::span<const BatchPoint> points, const FitOptions& options = {});
 
 }  // namespace normlab

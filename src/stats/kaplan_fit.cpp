@@ -58,9 +58,10 @@ KaplanFit fit_kaplan(std::span<const ScalingPoint> points, const FitOptions& opt
   KaplanFit fit{.law = kaplan_law(best.theta, data),
                 .goodness = goodness_of(best.residuals, data.log_loss, kaplan_coefficients),
                 .residuals = as_list(best.residuals),
-                .df = static_cast<double>(points.size() - kaplan_coefficients)};
+                .df = static_cast<double>(points.size() - kaplan_coefficients),
+                .resampling = choose_bootstrap(options.bootstrap, best.residuals, places_of(data))};
   if (options.resamples > 0)
-    for (const Eigen::VectorXd& theta : bootstrap_curve(model, best, data.log_loss, options))
+    for (const Eigen::VectorXd& theta : bootstrap_curve(model, best, data.log_loss, fit.resampling.kind, options))
       fit.replicates.push_back(kaplan_law(theta, data));
   return fit;
 }

@@ -65,6 +65,19 @@ std::optional<Interval> hodges_lehmann_interval(std::span<const double> differen
   return Interval{pair_means[cut - 1], pair_means[pair_means.size() - cut], 1 - 2 * tail};
 }
 
+// With the probability `error` that it misses the mean.
+Interval t_interval(const TTest& test, double error) {
+  const double half_width = test.standard_error * quantile(complement(boost::math::students_t(test.df), error / 2));
+  return {test.mean - half_width, test.mean + half_width, 1 - error};
+}
+
+std::vector<size_t> ascending_order(std::span<const double> values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  return order;
+}
+
 }  // namespace
 
 TTest paired_t(std::span<const double> differences, double level) {
@@ -92,8 +105,8 @@ TTest corrected_resampled_t(std::span<const double> differences, double test_tra
     test.statistic = std::copysign(std::numeric_limits<double>::infinity(), test.mean);
     test.p_value = 0;
   }
-  const double half_width = test.standard_error * quantile(complement(distribution, (1 - level) / 2));
-  test.interval = {test.mean - half_width, test.mean + half_width, level};
+  test.interval = t_interval(test, 1 - level);
+  test.interval.level = level;
   return test;
 }
 
@@ -129,9 +142,7 @@ std::vector<double> holm(std::span<const double> p_values) {
       throw DataError("Holm's correction", str("wrong p value; got ", number(p),
                                                ", expected 0 to 1. Leave out comparisons that have none."));
   const size_t n = p_values.size();
-  std::vector<size_t> order(n);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p_values[a] < p_values[b]; });
+  const std::vector<size_t> order = ascending_order(p_values);
   std::vector<double> adjusted(n);
   double largest = 0;  // an adjusted p value is never below that of a smaller p value
   for (size_t i = 0; i < n; ++i) {
@@ -139,6 +150,28 @@ std::vector<double> holm(std::span<const double> p_values) {
     adjusted[order[i]] = largest;
   }
   return adjusted;
+}
+
+std::vector<Interval> holm_intervals(std::span<const TTest> tests, double alpha) {
+  require_level("Holm's intervals", 1 - alpha);
+  std::vector<double> p_values;
+  for (const TTest& test : tests) p_values.push_back(test.p_value);
+  const std::vector<double> adjusted = holm(p_values);
+  const std::vector<size_t> order = ascending_order(p_values);
+  const auto rejected =
+      static_cast<size_t>(std::count_if(adjusted.begin(), adjusted.end(), [&](double p) { return p <= alpha; }));
+  std::vector<Interval> intervals(tests.size());
+  for (size_t place = 0; place < tests.size(); ++place) {
+    const TTest& test = tests[order[place]];
+    Interval& interval = intervals[order[place]];
+    interval = t_interval(test, alpha / static_cast<double>(tests.size() - std::min(place, rejected)));
+    // At the very edge rounding could part p value and interval.
+    double& nearer = test.mean < 0 ? interval.high : interval.low;
+    if (place < rejected && nearer * test.mean <= 0)
+      nearer = std::copysign(std::numeric_limits<double>::min(), test.mean);
+    if (place >= rejected && nearer * test.mean > 0) nearer = 0;
+  }
+  return intervals;
 }
 
 }  // namespace normlab

@@ -1,4 +1,4 @@
-// Tests of paired differences between two schemes over the same folds, and Holm's correction over several.
+// Tests of paired differences between two schemes over the same folds, and Holm's correction over several tests.
 //
 // The folds of a cross-validation share most of their training data, so their differences are correlated and the
 // plain paired t-test finds too much. Nadeau and Bengio (Machine Learning 52, 2003) replace the variance s^2 / n of
@@ -52,5 +52,11 @@ WilcoxonTest wilcoxon_signed_rank(std::span<const double> differences, double le
 
 // Adjusted p values in the order given; rejecting those <= alpha keeps the family-wise error <= alpha.
 std::vector<double> holm(std::span<const double> p_values);
+
+// An interval for each test that excludes 0 exactly where its adjusted p value is at most `alpha`. Holm rejects the
+// j-th smallest of m p values against alpha / (m - j + 1): that is the error of its interval, and the error of the
+// step at which Holm stops is that of all others. So no interval wrongly excludes 0 with a probability above alpha, as
+// no test wrongly rejects; that all intervals cover their means at once is not promised.
+std::vector<Interval> holm_intervals(std::span<const TTest> tests, double alpha);
 
 }  // namespace normlab

@@ -81,6 +81,12 @@ CentredPoints centred(std::span<const ScalingPoint> points) {
   return out;
 }
 
+Eigen::MatrixXd places_of(const CentredPoints& points) {
+  Eigen::MatrixXd places(points.log_n.size(), 2);
+  places << points.log_n, points.log_d;
+  return places;
+}
+
 CurveModel scaling_model(const CentredPoints& points) {
   return [&points](const Eigen::VectorXd& theta, Eigen::VectorXd& predicted, Eigen::MatrixXd& derivatives) {
     Eigen::MatrixXd terms(points.log_n.size(), 3), shares;
@@ -128,9 +134,10 @@ ScalingFit fit_scaling(std::span<const ScalingPoint> points, const FitOptions& o
   ScalingFit fit{.law = scaling_law(best.theta, data),
                  .goodness = goodness_of(best.residuals, data.log_loss, law_coefficients),
                  .residuals = as_list(best.residuals),
-                 .df = static_cast<double>(points.size() - law_coefficients)};
+                 .df = static_cast<double>(points.size() - law_coefficients),
+                 .resampling = choose_bootstrap(options.bootstrap, best.residuals, places_of(data))};
   if (options.resamples > 0)
-    for (const Eigen::VectorXd& theta : bootstrap_curve(model, best, data.log_loss, options))
+    for (const Eigen::VectorXd& theta : bootstrap_curve(model, best, data.log_loss, fit.resampling.kind, options))
       fit.replicates.push_back(scaling_law(theta, data));
   return fit;
 }

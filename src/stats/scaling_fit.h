@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/huber_fit.h"
+#include "stats/curve_bootstrap.h"
 
 namespace normlab {
 
@@ -44,6 +44,7 @@ struct LawFit {
   std::vector<double> residuals;     // log loss less log prediction, of each point
   std::vector<Law> replicates = {};  // of the bootstrap; empty when it was not asked for
   double df = 0;                     // points less parameters
+  Resampling resampling = {};        // how the replicates were drawn, and why
 
   // Interval of any number that is computed from the law.
   template <class Value>
@@ -68,7 +69,8 @@ KaplanFit fit_kaplan(std::span<const ScalingPoint> points, const FitOptions& opt
 
 // Do all sets of points share exp_params and exp_tokens? Statistic: by how much the fit of shared exponents is worse
 // than separate fits, per exponent saved, over what separate fits leave per degree of freedom. p: its rank among
-// `options.resamples` sets of points drawn from the shared fit with resampled residuals.
+// `options.resamples` sets of points drawn from the shared fit. Their noise is that of the bootstrap of each set; in
+// place of cases, which would not obey the shared fit, it is wild.
 struct SharedExponents {
   double exp_params = 0, exp_tokens = 0;  // when shared
   double statistic = 0, p_value = 1;

@@ -14,6 +14,7 @@ struct CentredPoints {
   double mean_log_n = 0, mean_log_d = 0;
 };
 CentredPoints centred(std::span<const ScalingPoint> points);
+Eigen::MatrixXd places_of(const CentredPoints& points);  // log N and log D, for the test of equal variance
 
 // theta = (log E, log A', log B', a, b): A' and B' are the terms at the means of log N and log D.
 CurveModel scaling_model(const CentredPoints& points);

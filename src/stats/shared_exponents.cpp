@@ -107,12 +107,17 @@ SharedExponents test_shared_exponents(std::span<const std::vector<ScalingPoint>>
   FitOptions without_bootstrap = options;
   without_bootstrap.resamples = 0;
   std::vector<Eigen::VectorXd> separate;
+  std::vector<Bootstrap> kinds;
   Eigen::VectorXd residuals(all.log_loss.size());
   for (size_t s = 0; s < sets.size(); ++s) {
     const ScalingFit fit = fit_scaling(sets[s], without_bootstrap);
     separate.push_back(scaling_theta(fit.law, all.sets[s]));
-    residuals.segment(all.first[s], all.sets[s].log_loss.size()) =
-        Eigen::Map<const Eigen::VectorXd>(fit.residuals.data(), static_cast<Eigen::Index>(fit.residuals.size()));
+    kinds.push_back(fit.resampling.kind == Bootstrap::cases ? Bootstrap::wild : fit.resampling.kind);
+    const Eigen::VectorXd &theta = separate.back(), &log_loss = all.sets[s].log_loss;
+    residuals.segment(all.first[s], log_loss.size()) =
+        kinds.back() == Bootstrap::wild
+            ? left_out_residuals(models[s], theta, log_loss, options.delta)
+            : Eigen::Map<const Eigen::VectorXd>(fit.residuals.data(), log_loss.size()).eval();
   }
   std::vector<Eigen::VectorXd> shared_starts = {shared_start(separate, std::nullopt)};
   for (size_t s = 0; s < sets.size(); ++s) shared_starts.push_back(shared_start(separate, s));
@@ -139,7 +144,7 @@ SharedExponents test_shared_exponents(std::span<const std::vector<ScalingPoint>>
     Eigen::VectorXd drawn = fitted;
     for (size_t s = 0; s < sets.size(); ++s)
       drawn.segment(all.first[s], all.sets[s].log_loss.size()) +=
-          resampled_noise(all.part(residuals, s), own + exponents, stream_key(options.seed, i, s));
+          resampled_noise(kinds[s], all.part(residuals, s), own + exponents, stream_key(options.seed, i, s));
     as_large[i] = objectives(drawn, {theta}).first >= statistic;
   });
   const double count = std::accumulate(as_large.begin(), as_large.end(), 0.0);

@@ -65,13 +65,23 @@ VariantSummary summarise(const StudyResults& results, size_t variant) {
   return summary;
 }
 
-// When each block reaches its target: of a fold the mean over seeds, or never when one of them does not.
+Arrival mean_arrival(const std::vector<Arrival>& all) {
+  Arrival result;
+  for (const Arrival& each : all) {
+    result.cost.step += each.cost.step / static_cast<double>(all.size());
+    result.cost.seconds += each.cost.seconds / static_cast<double>(all.size());
+    result.reached = result.reached && each.reached;
+  }
+  return result;
+}
+
+// When each block reaches its target: of a fold the mean over its seeds, and reached when all of them do.
 struct Arrivals {
-  std::map<int64_t, std::optional<Reached>> blocks;
+  std::map<int64_t, Arrival> blocks;
   bool at_start = false;  // a run begins at its target, so that speed means nothing
 };
 Arrivals arrivals(BlockKind block, const Trials& trials, const std::map<TrialKey, double>& targets) {
-  std::map<int64_t, std::vector<std::optional<Reached>>> of_blocks;
+  std::map<int64_t, std::vector<Arrival>> of_blocks;
   Arrivals result;
   for (const auto& [key, trial] : trials) {
     if (!targets.contains(key)) continue;
@@ -80,29 +90,18 @@ Arrivals arrivals(BlockKind block, const Trials& trials, const std::map<TrialKey
       curve.push_back({static_cast<double>(point.step), point.cpu_seconds, point.loss});
     const auto reached = first_reached(curve, targets.at(key));
     result.at_start = result.at_start || (reached && reached->step <= curve.front().step);
-    of_blocks[number_of(block, *trial)].push_back(reached);
+    const Reached whole{curve.back().step, curve.back().seconds};
+    of_blocks[number_of(block, *trial)].push_back({reached.value_or(whole), reached.has_value()});
   }
-  for (const auto& [number, all] : of_blocks) {
-    std::optional<Reached> average = Reached{};
-    for (const auto& reached : all) {
-      if (!reached) average.reset();
-      if (!average) break;
-      average->step += reached->step / static_cast<double>(all.size());
-      average->seconds += reached->seconds / static_cast<double>(all.size());
-    }
-    result.blocks[number] = average;
-  }
+  for (const auto& [number, all] : of_blocks) result.blocks[number] = mean_arrival(all);
   return result;
 }
 
-std::optional<Reached> average_arrival(const Arrivals& of_variant) {
-  std::optional<Reached> average = Reached{};
-  for (const auto& [number, reached] : of_variant.blocks) {
-    if (!reached) return std::nullopt;
-    average->step += reached->step / static_cast<double>(of_variant.blocks.size());
-    average->seconds += reached->seconds / static_cast<double>(of_variant.blocks.size());
-  }
-  return of_variant.blocks.empty() ? std::nullopt : average;
+std::optional<Reached> mean_reached(const Arrivals& of_variant) {
+  std::vector<Arrival> all;
+  for (const auto& [number, arrival] : of_variant.blocks) all.push_back(arrival);
+  const Arrival found = mean_arrival(all);
+  return all.empty() || !found.reached ? std::nullopt : std::optional(found.cost);
 }
 
 void test_differences(Comparison& comparison, double test_train_ratio) {
@@ -136,25 +135,27 @@ Comparison compare(const Analysis& analysis, const Trials& baseline, const Trial
 
 void add_speed_up(Comparison& comparison, const Arrivals& baseline, const Arrivals& rival, double test_train_ratio) {
   if (baseline.at_start || rival.at_start) return;
-  std::vector<std::optional<Reached>> of_baseline, of_rival;
-  for (const auto& [number, reached] : rival.blocks) {
+  std::vector<Arrival> of_baseline, of_rival;
+  for (const auto& [number, arrival] : rival.blocks) {
     if (!baseline.blocks.contains(number)) continue;
     of_baseline.push_back(baseline.blocks.at(number));
-    of_rival.push_back(reached);
+    of_rival.push_back(arrival);
   }
   if (of_rival.empty()) return;
-  comparison.in_steps = speed_up(of_baseline, of_rival, Cost::steps, test_train_ratio);
-  comparison.in_seconds = speed_up(of_baseline, of_rival, Cost::seconds, test_train_ratio);
+  const double level = comparison.adjusted ? comparison.adjusted->level : 1 - significance;
+  comparison.in_steps = speed_up(of_baseline, of_rival, Cost::steps, test_train_ratio, level);
+  comparison.in_seconds = speed_up(of_baseline, of_rival, Cost::seconds, test_train_ratio, level);
 }
 
 void correct_for_many(std::vector<Comparison>& comparisons) {
+  std::vector<Comparison*> tested;
+  std::vector<TTest> tests;
   std::vector<double> p_values;
-  for (const Comparison& comparison : comparisons)
-    if (comparison.t) p_values.push_back(comparison.t->p_value);
+  for (Comparison& each : comparisons)
+    if (each.t) tested.push_back(&each), tests.push_back(*each.t), p_values.push_back(each.t->p_value);
   const std::vector<double> adjusted = holm(p_values);
-  size_t next = 0;
-  for (Comparison& comparison : comparisons)
-    if (comparison.t) comparison.holm_p = adjusted[next++];
+  const std::vector<Interval> intervals = holm_intervals(tests, significance);
+  for (size_t i = 0; i < tested.size(); ++i) tested[i]->holm_p = adjusted[i], tested[i]->adjusted = intervals[i];
 }
 
 // Ranks need blocks that every variant has finished; a variant that has finished none is left out.
@@ -213,23 +214,23 @@ Analysis analyse(const StudyResults& results, const AnalysisOptions& options) {
     analysis.test_train_ratio = 1.0 / (results.plan.trials.front().config.data.folds - 1);
   const Trials baseline = finished_trials(results, analysis.baseline);
   const auto targets = trial_targets(baseline, results, options.target);
-  const Arrivals of_baseline = arrivals(analysis.block, baseline, targets);
+  std::vector<Arrivals> of_variants;
   for (size_t i = 0; i < results.plan.variants.size(); ++i) {
     const Trials trials = finished_trials(results, i);
-    const Arrivals of_variant = arrivals(analysis.block, trials, targets);
+    const Arrivals& of_variant = of_variants.emplace_back(arrivals(analysis.block, trials, targets));
     if (options.target && of_variant.at_start)
       throw UsageError("--target", str("'", results.plan.variants[i].label, "' starts at this loss; got ",
                                        *options.target, ", expected less than the loss before training."));
     analysis.variants.push_back(summarise(results, i));
-    analysis.variants.back().reached = average_arrival(of_variant);
+    analysis.variants.back().reached = mean_reached(of_variant);
     const auto& only = options.only;
     if (i == analysis.baseline || (!only.empty() && std::find(only.begin(), only.end(), i) == only.end())) continue;
-    Comparison comparison = compare(analysis, baseline, trials);
-    comparison.variant = i;
-    add_speed_up(comparison, of_baseline, of_variant, analysis.test_train_ratio);
-    analysis.comparisons.push_back(std::move(comparison));
+    analysis.comparisons.push_back(compare(analysis, baseline, trials));
+    analysis.comparisons.back().variant = i;
   }
   correct_for_many(analysis.comparisons);
+  for (Comparison& each : analysis.comparisons)
+    add_speed_up(each, of_variants[analysis.baseline], of_variants[each.variant], analysis.test_train_ratio);
   add_ranks(analysis);
   return analysis;
 }

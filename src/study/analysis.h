@@ -50,9 +50,11 @@ struct Comparison {
   // Absent with fewer than two blocks, or when all differences are the same number but 0.
   std::optional<TTest> t;        // the one that leads: corrected by Nadeau and Bengio for folds, plain for seeds
   std::optional<double> holm_p;  // its p value, corrected for the number of comparisons
+  std::optional<Interval>
+      adjusted;  // of the mean difference, corrected likewise: excludes 0 where holm_p is significant
   std::optional<WilcoxonTest> wilcoxon;
   std::optional<BootstrapInterval> bootstrap;
-  std::optional<SpeedUp> in_steps, in_seconds;  // absent when a run starts at the target
+  std::optional<SpeedUp> in_steps, in_seconds;  // absent when a run starts at the target; level as adjusted
 };
 
 struct Analysis {

@@ -24,8 +24,8 @@ IntervalRow interval_row(const ChartInput& input, const Comparison& comparison, 
   IntervalRow row{.label = label,
                   .style = input.styles.variants[comparison.variant],
                   .mean = comparison.mean.value_or(not_a_number),
-                  .low = comparison.t ? comparison.t->interval.low : not_a_number,
-                  .high = comparison.t ? comparison.t->interval.high : not_a_number,
+                  .low = comparison.adjusted ? comparison.adjusted->low : not_a_number,
+                  .high = comparison.adjusted ? comparison.adjusted->high : not_a_number,
                   .values = comparison.differences,
                   .notes = {"", "", ""}};
   if (comparison.mean) row.notes = {signed_number(*comparison.mean, 4), percent(*comparison.relative), "\xE2\x80\x93"};
@@ -33,10 +33,11 @@ IntervalRow interval_row(const ChartInput& input, const Comparison& comparison, 
   return row;
 }
 
-IntervalChart empty_difference_chart(BlockKind block, const std::string& id, const std::string& title,
+IntervalChart empty_difference_chart(const Analysis& analysis, const std::string& id, const std::string& title,
                                      const std::string& baseline) {
+  const BlockKind block = analysis.block;
   return {{id, title,
-           str("Mean of the paired differences with 95 % interval (",
+           str("Mean of the paired differences with ", interval_name(analysis), " (",
                block == BlockKind::fold ? "corrected resampled" : "paired", " t); dots are ", name_of(block), "s."),
            str("For each variant the mean difference to ", baseline, " with its interval.")},
           "difference in validation loss (nats a token)",
@@ -51,8 +52,8 @@ IntervalChart empty_difference_chart(BlockKind block, const std::string& id, con
 
 Figure difference_chart(const ChartInput& input) {
   const std::string& baseline = label_of(input, input.analysis.baseline);
-  IntervalChart chart = empty_difference_chart(input.analysis.block, "differences",
-                                               str("Final validation loss against ", baseline), baseline);
+  IntervalChart chart =
+      empty_difference_chart(input.analysis, "differences", str("Final validation loss against ", baseline), baseline);
   for (const Comparison& comparison : input.analysis.comparisons)
     chart.intervals.push_back(interval_row(input, comparison, label_of(input, comparison.variant)));
   return figure(chart);
@@ -67,7 +68,7 @@ std::vector<Figure> group_charts(const ChartInput& input, const std::vector<Grou
       return input.grid.dimensions[along].label(input.grid.places[variant][along]);
     };
     const std::string baseline = label(group.analysis.baseline);
-    charts.push_back(empty_difference_chart(input.analysis.block, str("differences-", charts.size() + 1),
+    charts.push_back(empty_difference_chart(group.analysis, str("differences-", charts.size() + 1),
                                             str(group.label, ": against ", baseline), baseline));
     for (const Comparison& comparison : group.analysis.comparisons) {
       charts.back().intervals.push_back(interval_row(input, comparison, label(comparison.variant)));

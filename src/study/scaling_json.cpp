@@ -15,6 +15,15 @@ Json json_of(const Goodness& goodness) {
           {"largest_log_residual", goodness.largest}};
 }
 
+Json json_of(const Resampling& resampling) {
+  return {{"kind", bootstrap_names[static_cast<size_t>(resampling.kind)]},
+          {"chosen_by_test", resampling.chosen},
+          {"variance_test",
+           {{"statistic", resampling.variance.statistic},
+            {"df", resampling.variance.df},
+            {"p_value", resampling.variance.p_value}}}};
+}
+
 // A member or a function of a law, with its interval.
 template <class Law, class Value>
 void add(Json& out, const char* name, const LawFit<Law>& fit, const Value& value) {
@@ -31,12 +40,14 @@ Json scheme_json(const SchemeFit& scheme) {
   add(out, "exp_compute", scheme.fit, exp_compute);
   add(out, "exp_optimal_params", scheme.fit, exp_optimal_params);
   out["flops_per_param_token"] = scheme.flops_per_param_token;
+  out["bootstrap"] = json_of(scheme.fit.resampling);
   out["goodness"] = json_of(scheme.fit.goodness);
   Json kaplan = Json::object();
   add(kaplan, "n_critical", scheme.kaplan, [](const KaplanLaw& law) { return law.n_critical; });
   add(kaplan, "d_critical", scheme.kaplan, [](const KaplanLaw& law) { return law.d_critical; });
   add(kaplan, "exp_params", scheme.kaplan, [](const KaplanLaw& law) { return law.exp_params; });
   add(kaplan, "exp_tokens", scheme.kaplan, [](const KaplanLaw& law) { return law.exp_tokens; });
+  kaplan["bootstrap"] = json_of(scheme.kaplan.resampling);
   kaplan["goodness"] = json_of(scheme.kaplan.goodness);
   out["kaplan"] = kaplan;
   out["runs"] = Json::array();

@@ -28,8 +28,9 @@ std::vector<FitPart> fit_parts(const ScalingAnalysis& analysis) {
     if (!analysis.projections.empty()) parts[0].tables.push_back(projection_table(analysis));
     parts.push_back(
         {"Does the law describe the runs?",
-         "The law is fitted to log loss with Huber's loss, from a full grid of starts. Intervals come from "
-         "a bootstrap of residuals and suppose that the law is right: they do not cover that it may not be.",
+         str("The law is fitted to log loss with Huber's loss, from a full grid of starts. Intervals come from "
+             "a bootstrap and suppose that the law is right: they do not cover that it may not be. ",
+             join(bootstrap_texts(analysis), " ")),
          residual_charts(analysis),
          {goodness_table(analysis), run_table(analysis)}});
   }
@@ -55,7 +56,7 @@ std::string make_markdown(const ScalingAnalysis& analysis, const std::vector<Fit
   for (const std::string& sentence : scaling_findings(analysis)) out += str("\n", markdown_text(sentence), "\n");
   for (const std::string& note : analysis.notes) out += str("\n> ", markdown_text(note), "\n");
   for (const FitPart& part : parts) {
-    out += str("\n## ", part.title, "\n\n", part.text, "\n");
+    out += str("\n## ", part.title, "\n\n", markdown_text(part.text), "\n");
     for (const Figure& each : part.figures)
       out += str("\n![", markdown_text(each.caption.title), "](charts/", each.caption.id, ".svg)\n\n",
                  each.caption.note, "\n");

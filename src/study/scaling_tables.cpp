@@ -81,6 +81,23 @@ std::vector<std::string> scaling_findings(const ScalingAnalysis& analysis) {
   return found;
 }
 
+std::vector<std::string> bootstrap_texts(const ScalingAnalysis& analysis) {
+  std::vector<std::string> texts;
+  for (const SchemeFit& each : analysis.schemes) {
+    const auto& [kind, chosen, variance] = each.fit.resampling;
+    constexpr size_t few_runs = 20;
+    const bool unequal = variance.p_value <= unequal_variance;
+    const std::string found = str(
+        unequal ? "the size of the residuals may depend on N or D" : "their size does not show a dependence on N or D",
+        " (test of Breusch and Pagan on their sizes, p ", p_text(variance.p_value),
+        !unequal && each.runs.size() < few_runs ? "; few runs seldom show it" : "", ")");
+    texts.push_back(str("Intervals", each.scheme.empty() ? "" : str(" of ", each.scheme), ": ",
+                        bootstrap_names[static_cast<size_t>(kind)], " bootstrap, ",
+                        chosen ? str("because ", found) : str("as asked for; ", found), "."));
+  }
+  return texts;
+}
+
 Table coefficient_table(const ScalingAnalysis& analysis) {
   Table table{
       "Coefficients of L(N, D) = floor + a_params / N^exp_params + b_tokens / D^exp_tokens, with 95 % intervals",

@@ -21,6 +21,9 @@ Table projection_table(const ScalingAnalysis& analysis);
 Table batch_table(const ScalingAnalysis& analysis);
 Table run_table(const ScalingAnalysis& analysis);  // points.csv: `normlab fit --points` reads it
 
+// For each scheme, how its intervals were made and why.
+std::vector<std::string> bootstrap_texts(const ScalingAnalysis& analysis);
+
 std::string plain_text(const Table& table);  // aligned columns for a terminal, without a last newline
 
 }  // namespace normlab

@@ -57,9 +57,13 @@ std::vector<Cell> summary_row(const ChartInput& input, size_t variant) {
   row.push_back(cell(other.relative));
   add_interval(row, other.t ? std::optional(other.t->interval) : std::nullopt);
   row.push_back(cell(other.t ? std::optional(other.t->p_value) : std::nullopt));
+  add_interval(row, other.adjusted);
+  row.push_back(cell(other.adjusted ? std::optional(other.adjusted->level) : std::nullopt));
   row.push_back(cell(other.holm_p));
   row.push_back(cell(other.wilcoxon ? std::optional(other.wilcoxon->p_value) : std::nullopt));
   add_interval(row, other.bootstrap ? std::optional(other.bootstrap->interval) : std::nullopt);
+  row.push_back(count_cell(other.in_steps ? other.in_steps->ratios.size() : 0));
+  row.push_back(count_cell(other.in_steps ? other.in_steps->reached() : 0));
   row.push_back(cell(summary.reached ? std::optional(summary.reached->step) : std::nullopt));
   add_speed(row, other.in_steps);
   row.push_back(cell(middle(summary.cpu_seconds)));
@@ -134,10 +138,15 @@ Table summary_table(const ChartInput& input) {
                            "interval_low",
                            "interval_high",
                            "p_value",
+                           "adjusted_low",
+                           "adjusted_high",
+                           "adjusted_level",
                            "holm_p_value",
                            "wilcoxon_p_value",
                            "bca_low",
                            "bca_high",
+                           "target_blocks",
+                           "reached_blocks",
                            "steps_to_target",
                            "speed_up_steps",
                            "speed_up_steps_low",

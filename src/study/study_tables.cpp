@@ -21,19 +21,13 @@ Cell number_or_dash(std::optional<double> value, int digits = 3) {
 }
 Cell difference_cell(std::optional<double> value) { return signed_cell(value.value_or(not_a_number), 4); }
 
-std::string interval_text(const std::optional<Interval>& interval, int decimals, bool with_sign) {
+std::string interval_text(const std::optional<Interval>& interval, int least, bool with_sign) {
   if (!interval) return dash;
+  const int decimals = with_sign ? interval_decimals(interval->low, interval->high, least) : least;
   const auto shown = [&](double value) {
     return with_sign ? signed_number(value, decimals) : with_minus(fixed(value, decimals));
   };
   return str(shown(interval->low), " to ", shown(interval->high));
-}
-
-std::optional<Interval> t_interval(const Comparison& comparison) {
-  return comparison.t ? std::optional(comparison.t->interval) : std::nullopt;
-}
-std::optional<Interval> bootstrap_interval(const Comparison& comparison) {
-  return comparison.bootstrap ? std::optional(comparison.bootstrap->interval) : std::nullopt;
 }
 
 std::string row_name(const ChartInput& input, size_t variant) {
@@ -43,8 +37,12 @@ std::string row_name(const ChartInput& input, size_t variant) {
 
 std::string blocks_text(const std::optional<SpeedUp>& speed) {
   if (!speed) return dash;
-  const size_t reached = speed->ratios.size() + speed->only_rival;
-  return str(reached, " of ", reached + speed->only_baseline + speed->neither);
+  return str(speed->reached(), " of ", speed->ratios.size());
+}
+
+Cell factor_cell(const std::optional<SpeedUp>& speed) {
+  if (!speed || !speed->factor) return text_cell(dash);
+  return {str(bound_sign(*speed), significant(*speed->factor, 3)), *speed->factor};
 }
 
 }  // namespace
@@ -83,19 +81,17 @@ Table test_table(const ChartInput& input) {
               {{"", "variant", Align::left},
                {str(name_of(input.analysis.block), "s"), "", Align::right},
                {"difference", "", Align::right},
-               {"95 % interval", "", Align::right},
-               {"p", "", Align::right},
+               {interval_name(input.analysis), "", Align::right},
                {"Holm p", "", Align::right},
-               {"Wilcoxon p", "", Align::right},
-               {"BCa bootstrap", "", Align::right}},
+               {"p", "", Align::right},
+               {"Wilcoxon p", "", Align::right}},
               {}};
   for (const Comparison& comparison : input.analysis.comparisons)
-    table.rows.push_back(
-        {text_cell(input.results.plan.variants[comparison.variant].label), count_cell(comparison.blocks.size()),
-         difference_cell(comparison.mean), text_cell(interval_text(t_interval(comparison), 4, true)),
-         p_cell(comparison.t ? std::optional(comparison.t->p_value) : std::nullopt), p_cell(comparison.holm_p),
-         p_cell(comparison.wilcoxon ? std::optional(comparison.wilcoxon->p_value) : std::nullopt),
-         text_cell(interval_text(bootstrap_interval(comparison), 4, true))});
+    table.rows.push_back({text_cell(input.results.plan.variants[comparison.variant].label),
+                          count_cell(comparison.blocks.size()), difference_cell(comparison.mean),
+                          text_cell(interval_text(comparison.adjusted, 4, true)), p_cell(comparison.holm_p),
+                          p_cell(comparison.t ? std::optional(comparison.t->p_value) : std::nullopt),
+                          p_cell(comparison.wilcoxon ? std::optional(comparison.wilcoxon->p_value) : std::nullopt)});
   return table;
 }
 
@@ -109,22 +105,21 @@ Table speed_table(const ChartInput& input) {
                {str(name_of(input.analysis.block), "s that reach it"), "", Align::right},
                {"steps", "", Align::right, Best::lowest},
                {"as fast in steps", "", Align::right},
-               {"95 % interval", "", Align::right},
+               {interval_name(input.analysis), "", Align::right},
                {"as fast in time", "", Align::right},
-               {"95 % interval", "", Align::right}},
+               {interval_name(input.analysis), "", Align::right}},
               {}};
   for (const Comparison& comparison : input.analysis.comparisons) {
     const auto& steps = comparison.in_steps;
     const auto& seconds = comparison.in_seconds;
     const auto& reached = input.analysis.variants[comparison.variant].reached;
-    const auto factor = [](const auto& speed) { return speed ? speed->factor : std::nullopt; };
     const auto interval = [](const auto& speed) { return speed ? speed->interval : std::nullopt; };
     table.rows.push_back({text_cell(input.results.plan.variants[comparison.variant].label),
                           text_cell(blocks_text(steps)),
                           {reached ? fixed(reached->step, 0) : dash, reached ? reached->step : not_a_number},
-                          number_or_dash(factor(steps)),
+                          factor_cell(steps),
                           text_cell(interval_text(interval(steps), 2, false)),
-                          number_or_dash(factor(seconds)),
+                          factor_cell(seconds),
                           text_cell(interval_text(interval(seconds), 2, false))});
   }
   return table;

@@ -1,6 +1,7 @@
 // Words of a study.
 #include "study/study_text.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -15,6 +16,17 @@ std::optional<double> middle(const std::vector<double>& values) {
 std::string plural(size_t count, const std::string& name) { return str(count, " ", name, count == 1 ? "" : "s"); }
 
 std::string p_text(double p_value) { return p_value < 0.001 ? "< 0.001" : str("= ", significant(p_value, 2)); }
+
+std::string interval_name(const Analysis& analysis) {
+  const auto tested = std::count_if(analysis.comparisons.begin(), analysis.comparisons.end(),
+                                    [](const Comparison& each) { return each.adjusted.has_value(); });
+  return tested > 1 ? "adjusted 95 % interval" : "95 % interval";
+}
+
+std::string bound_sign(const SpeedUp& speed) {
+  constexpr const char* signs[] = {"", "\xE2\x89\xA4 ", "\xE2\x89\xA5 ", "\xE2\x89\x88 "};  // in the order of Bound
+  return signs[static_cast<size_t>(speed.bound())];
+}
 
 std::string trial_name(const StudyResults& results, const TrialResult& trial) {
   return str(results.plan.variants[trial.variant].label, ", fold ", trial.fold,

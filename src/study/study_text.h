@@ -16,6 +16,8 @@ std::optional<double> middle(const std::vector<double>& values);  // the median,
 
 std::string plural(size_t count, const std::string& name);  // "1 fold", "2 folds"
 std::string p_text(double p_value);                         // "= 0.004" or "< 0.001"
+std::string interval_name(const Analysis& analysis);        // "95 % interval", adjusted where there are several
+std::string bound_sign(const SpeedUp& speed);               // before its factor, such as "≤ "
 
 std::string title_of(const Plan& plan);
 std::string subtitle_of(const StudyResults& results);

@@ -17,6 +17,10 @@ int decimals_for(double difference) {
   return size > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(size))), 2, 6) : 3;
 }
 
+int decimals_for(double difference, const Interval& interval) {
+  return interval_decimals(interval.low, interval.high, decimals_for(difference));
+}
+
 std::string amount(double value, int decimals) { return with_minus(fixed(value, decimals)); }
 
 // "0.012 to 0.030": of a gain when the difference is one, so that the numbers agree with the word "below".
@@ -31,13 +35,15 @@ std::string difference_text(const Comparison& comparison) {
              fixed(std::fabs(100 * *comparison.relative), 1), " %) ", *comparison.mean < 0 ? "below" : "above");
 }
 
-std::string evidence_text(BlockKind block, const Comparison& comparison) {
+std::string evidence_text(const Analysis& analysis, const Comparison& comparison) {
+  const BlockKind block = analysis.block;
   const std::string blocks = plural(comparison.blocks.size(), name_of(block));
   if (!comparison.t) {
     return comparison.blocks.size() < 2 ? str("; one ", name_of(block), ", which cannot say whether this is chance")
                                         : str("; the same difference in all ", blocks, ", so there is nothing to test");
   }
-  return str("; 95 % interval ", size_of_gain(comparison.t->interval, *comparison.mean, decimals_for(*comparison.mean)),
+  const int decimals = decimals_for(*comparison.mean, *comparison.adjusted);
+  return str("; ", interval_name(analysis), " ", size_of_gain(*comparison.adjusted, *comparison.mean, decimals),
              "; Holm-corrected p ", p_text(*comparison.holm_p), "; ", blocks);
 }
 
@@ -48,8 +54,7 @@ std::string answer(const StudyResults& results, const Analysis& analysis, const 
   if (!best)
     return str("Nothing can be compared yet: no ", name_of(analysis.block), " is finished both for the baseline, ",
                baseline, ", and for another variant.");
-  const std::string rival = spoken_label(results, best->variant),
-                    evidence = str(evidence_text(analysis.block, *best), ".");
+  const std::string rival = spoken_label(results, best->variant), evidence = str(evidence_text(analysis, *best), ".");
   if (*best->mean == 0) return str(rival, " ends exactly where ", baseline, " does", evidence);
   if (*best->mean > 0)
     return str("No variant ends below ", baseline, ": the nearest, ", rival, ", ends ", difference_text(*best), " it",
@@ -67,11 +72,13 @@ std::string list_of(const StudyResults& results, const Analysis& analysis, bool 
   return join(names, "; ");
 }
 
-std::string factor_text(const SpeedUp& speed) {
-  const std::string interval = speed.interval ? str(" (95 % interval ", significant(speed.interval->low, 3), " to ",
-                                                    significant(speed.interval->high, 3), ")")
-                                              : "";
-  return str(significant(*speed.factor, 3), " times as fast", interval);
+std::string factor_text(const Analysis& analysis, const SpeedUp& speed) {
+  constexpr const char* bounds[] = {"", "at most ", "at least ", "about "};  // in the order of Bound
+  const std::string interval = speed.interval
+                                   ? str(" (", interval_name(analysis), " ", significant(speed.interval->low, 3),
+                                         " to ", significant(speed.interval->high, 3), ")")
+                                   : "";
+  return str(bounds[static_cast<size_t>(speed.bound())], significant(*speed.factor, 3), " times as fast", interval);
 }
 
 std::string speed_text(const StudyResults& results, const Analysis& analysis, const Comparison& best) {
@@ -80,13 +87,17 @@ std::string speed_text(const StudyResults& results, const Analysis& analysis, co
   const std::string goal = analysis.target
                                ? str("a validation loss of ", number(*analysis.target))
                                : str("the loss at which ", spoken_label(results, analysis.baseline), " ends");
-  const size_t blocks = steps.ratios.size() + steps.only_rival + steps.only_baseline + steps.neither;
-  const std::string rival = spoken_label(results, best.variant);
-  if (steps.ratios.size() < blocks)
-    return str(rival, " reaches ", goal, " in ", steps.ratios.size() + steps.only_rival, " of ",
-               plural(blocks, name_of(analysis.block)), ".");
-  return str(rival, " reaches ", goal, " ", factor_text(steps), " in steps, ", factor_text(*best.in_seconds),
-             " in processor time.");
+  const std::string factors =
+      str(factor_text(analysis, steps), " in steps, ", factor_text(analysis, *best.in_seconds), " in processor time");
+  const std::string name = name_of(analysis.block),
+                    reaches = str(spoken_label(results, best.variant), " reaches ", goal);
+  if (steps.bound() == Bound::none) return str(reaches, " ", factors, ".");
+  const std::string in_some = str(reaches, " in ", steps.reached(), " of ", plural(steps.ratios.size(), name));
+  if (steps.reached() == 0) return str(in_some, ".");
+  const std::string others = steps.reached() == steps.ratios.size()
+                                 ? str("the baseline does not reach it in ", plural(steps.only_rival, name))
+                                 : str("with the other ", name, "s counted as not faster");
+  return str(in_some, "; ", others, ", it is ", factors, ".");
 }
 
 std::string detail(const StudyResults& results, const Analysis& analysis, const Comparison* best) {
@@ -108,16 +119,24 @@ std::vector<KeyFigure> key_figures(const StudyResults& results, const Analysis& 
   figures.push_back({str(signed_number(*best->mean, decimals), " nats"),
                      str(rival, " against ", spoken_label(results, analysis.baseline), ", final validation loss")});
   if (best->t) {
-    const Interval& interval = best->t->interval;
-    figures.push_back({str(signed_number(interval.low, decimals), " to ", signed_number(interval.high, decimals)),
-                       "95 % interval of this difference"});
+    const Interval& interval = *best->adjusted;
+    const int places = decimals_for(*best->mean, interval);
+    figures.push_back({str(signed_number(interval.low, places), " to ", signed_number(interval.high, places)),
+                       str(interval_name(analysis), " of this difference")});
     figures.push_back({str("p ", p_text(*best->holm_p)),
                        str("Holm-corrected for ", plural(analysis.comparisons.size(), "comparison"))});
   }
-  if (best->in_steps && best->in_steps->factor)
-    figures.push_back({str(significant(*best->in_steps->factor, 3), " ×"),
-                       analysis.target ? str("as fast in steps to a loss of ", number(*analysis.target))
-                                       : str("as fast in steps to the baseline's final loss")});
+  if (best->in_steps && best->in_steps->reached() > 0) {
+    const SpeedUp& speed = *best->in_steps;
+    const std::string goal =
+        analysis.target ? str("to a loss of ", number(*analysis.target)) : "to the baseline's final loss";
+    const std::string in_some =
+        speed.bound() == Bound::none
+            ? ""
+            : str("; ", speed.reached(), " of ", plural(speed.ratios.size(), name_of(analysis.block)), " reach it");
+    figures.push_back(
+        {str(bound_sign(speed), significant(*speed.factor, 3), " ×"), str("as fast in steps ", goal, in_some)});
+  }
   return figures;
 }
 

@@ -1,7 +1,6 @@
 #include "train/trainer.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "train/evaluate.h"
 
@@ -13,6 +12,7 @@ Trainer::Trainer(const Config& config, Corpus corpus, RunDir run)
       corpus_(std::move(corpus)),
       split_(make_split(static_cast<int64_t>(corpus_.tokens.size()), config.data.folds, config.data.fold)),
       eval_windows_(eval_windows(split_.held_out, config.model.seq_len, config.train.eval_windows)),
+      eval_size_(size_of_targets(corpus_, eval_windows_)),
       stepper_(DecoderLm(config.model, config.norm, corpus_.tokenizer.vocab_size(), seed()),
                adamw_settings(config.optim)) {
   begin(corpus_.sha256,
@@ -51,10 +51,9 @@ bool Trainer::evaluate_now() {
   const bool better = state_.best_step < 0 || *loss < state_.best_loss;
   state_.evals_since_best = better ? 0 : state_.evals_since_best + 1;
   if (better) state_.best_loss = *loss, state_.best_step = state_.step;
-  const double bits = *loss / std::numbers::ln2;
   record_evaluation({{"val_loss", *loss},
-                     {"val_bits_per_character", bits / corpus_.characters_per_token},
-                     {"val_bits_per_byte", bits / corpus_.bytes_per_token}});
+                     {"val_bits_per_character", eval_size_.bits_per_character(*loss)},
+                     {"val_bits_per_byte", eval_size_.bits_per_byte(*loss)}});
   return true;
 }
 

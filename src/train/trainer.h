@@ -25,6 +25,7 @@ class Trainer : public TrainingRun {
   Corpus corpus_;
   Split split_;
   std::vector<EvalWindow> eval_windows_;
+  TextSize eval_size_;
   Stepper stepper_;
 };
 

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cmath>
+
 #include "../sandbox.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -35,12 +37,34 @@ TEST_F(CorpusTest, ReadsCharactersAndBytes) {
   const Corpus characters = load_corpus(path, "char");
   EXPECT_THAT(characters.tokens, ElementsAre(1, 2, 0, 1));
   EXPECT_EQ(characters.tokenizer.vocab_size(), 3);
-  EXPECT_DOUBLE_EQ(characters.bytes_per_token, 1.25);
-  EXPECT_DOUBLE_EQ(characters.characters_per_token, 1);
   const Corpus bytes = load_corpus(path, "byte");
   EXPECT_THAT(bytes.tokens, ElementsAre(0x61, 0xC3, 0xA9, 0x20, 0x61));
-  EXPECT_DOUBLE_EQ(bytes.bytes_per_token, 1);
-  EXPECT_DOUBLE_EQ(bytes.characters_per_token, 0.8);
+}
+
+// One byte per character, then three: what is evaluated counts, not the file.
+TEST_F(CorpusTest, SizeIsThatOfTheTargets) {
+  const auto path = file("abcdefgh\xE1\xBB\x87\xE1\xBB\x87\xE1\xBB\x87\xE1\xBB\x87");
+  const Corpus characters = load_corpus(path, "char");
+  const std::vector<EvalWindow> first = {{0, 7}}, second = {{8, 3}}, both = {{2, 1}, {9, 2}};
+  EXPECT_EQ(size_of_targets(characters, first).bytes, 7);
+  const TextSize size = size_of_targets(characters, second);
+  EXPECT_EQ(size.tokens, 3);
+  EXPECT_EQ(size.bytes, 9);
+  EXPECT_DOUBLE_EQ(size.characters, 3);
+  EXPECT_DOUBLE_EQ(size.bits_per_byte(std::log(2.0)), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(size.bits_per_character(std::log(2.0)), 1);
+  EXPECT_EQ(size_of_targets(characters, both).bytes, 7);  // d, then two of three bytes
+}
+
+TEST_F(CorpusTest, ByteTokensAreSharesOfCharacters) {
+  const Corpus bytes = load_corpus(file("abcdefgh\xE1\xBB\x87\xE1\xBB\x87\xC3"), "byte");
+  const auto size = [&](EvalWindow window) { return size_of_targets(bytes, std::vector{window}); };
+  EXPECT_EQ(size({7, 6}).bytes, 6);
+  EXPECT_DOUBLE_EQ(size({7, 6}).characters, 2);
+  EXPECT_DOUBLE_EQ(size({7, 6}).bits_per_character(std::log(2.0)), 3);
+  EXPECT_DOUBLE_EQ(size({0, 7}).characters, 7);
+  EXPECT_DOUBLE_EQ(size({8, 1}).characters, 1.0 / 3);  // within a character: never 0
+  EXPECT_DOUBLE_EQ(size({13, 1}).characters, 1);       // cut off at the end of the file
 }
 
 TEST_F(CorpusTest, LeavesTheTextAsItStands) {
@@ -89,7 +113,7 @@ TEST(TinyShakespeare, IsAsNanoGptPreparesIt) {
   const Corpus corpus = load_corpus(*path, "char");
   EXPECT_EQ(corpus.tokens.size(), 1115394U);
   EXPECT_EQ(corpus.tokenizer.vocab_size(), 65);
-  EXPECT_DOUBLE_EQ(corpus.bytes_per_token, 1);
+  EXPECT_EQ(size_of_targets(corpus, std::vector{EvalWindow{0, 1000}}).bytes, 1000);
   const std::string vocabulary = "\n !$&',-.3:;?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   EXPECT_EQ(corpus.tokenizer, Tokenizer::make("char", vocabulary));
   // "First Citizen", and how nanoGPT's validation part begins: "?\n\nGREMIO:".

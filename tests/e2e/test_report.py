@@ -33,7 +33,7 @@ def study(tmp_path):
 
 def test_report_of_a_whole_study(study):
     done = run("report", study.folder, check=0)
-    assert re.match(r"p = 3 ends 0\.0\d+ nats \(\d\.\d %\) below p = 2; 95 % interval .* 6 folds\.", done.stdout)
+    assert re.match(r"p = 3 ends 0\.0\d+ nats \(\d\.\d %\) below p = 2; adjusted 95 % interval .* 6 folds\.", done.stdout)
     assert str(study.folder / "report.html") in done.stdout
     assert all((study.folder / name).stat().st_size > 500 for name in FILES)
     assert done.stdout.split("\n")[0].replace("<", "\\<") in (study.folder / "report.md").read_text()
@@ -53,6 +53,12 @@ def test_report_of_a_whole_study(study):
         difference = float(row["difference"] or 0)
         assert difference == pytest.approx(means[row["variant"]] - means["p = 2"], abs=1e-12)
     assert summary[1]["holm_p_value"] == "" and float(summary[0]["holm_p_value"]) < 0.05
+    for row in [summary[0], summary[2]]:
+        low, high = float(row["adjusted_low"]), float(row["adjusted_high"])
+        assert (low > 0 or high < 0) == (float(row["holm_p_value"]) <= 0.05)
+        assert low <= float(row["interval_low"]) <= float(row["interval_high"]) <= high
+        assert int(row["reached_blocks"]) <= int(row["target_blocks"]) == 6
+        assert (row["speed_up_steps_low"] == "") == (row["reached_blocks"] != "6")
     gains = [float(trials[0][f"gain_layer_{layer}"]) for layer in range(6)]
     assert gains == sorted(gains)
 

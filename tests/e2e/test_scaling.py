@@ -45,6 +45,29 @@ def test_fit_writes_a_report_whose_points_read_back(tmp_path):
     assert again["floor"] == pytest.approx(json.loads((tmp_path / "fit/fit.json").read_text())["floor"], rel=1e-9)
 
 
+def test_fit_says_which_bootstrap_and_why(tmp_path):
+    """Losses that scatter more with few tokens: intervals from pooled residuals are too short."""
+    draw = random.Random(8)
+    rows = []
+    for _ in range(60):
+        n, d = 10 ** draw.uniform(7.6, 10.2), 10 ** draw.uniform(9, 11.4)
+        rows.append(f"{n},{d},{loss(n, d) * (1 + draw.gauss(0, 0.003 * (d / 2e10) ** -0.5))}")
+    path = tmp_path / "points.csv"
+    path.write_text("\n".join(["n_params,n_tokens,loss", *rows]) + "\n")
+    found = {kind: json.loads(run("fit", "--points", path, "--bootstrap", kind, "--resamples", 200, "--json",
+                                  check=0).stdout) for kind in ["auto", "residual", "wild", "case"]}
+    width = {kind: each["intervals"]["exp_tokens"][1] - each["intervals"]["exp_tokens"][0]
+             for kind, each in found.items()}
+    assert {kind: each["bootstrap"]["kind"] for kind, each in found.items()} == {
+        "auto": "case", "residual": "residual", "wild": "wild", "case": "case"}
+    assert [each["bootstrap"]["chosen_by_test"] for each in found.values()] == [True, False, False, False]
+    assert found["auto"]["bootstrap"]["variance_test"]["p_value"] < 0.01
+    assert width["auto"] == width["case"] > 1.2 * width["residual"] and width["wild"] > 1.2 * width["residual"]
+    shown = run("fit", "--points", path, "--resamples", 100, "--out", tmp_path / "fit", check=0).stdout
+    assert "case bootstrap, because the size of the residuals may depend on N or D" in shown
+    assert "case bootstrap, because" in (tmp_path / "fit/scaling.html").read_text()
+
+
 @pytest.mark.parametrize("rows, expected", [
     (["1e7,1e9,3"] * 5, "got 5, expected at least 8"),
     ([f"1e7,{i}e9,3" for i in range(1, 10)], "1 different n_params"),
@@ -65,6 +88,7 @@ def test_fit_says_why_it_refuses(tmp_path, rows, expected):
 def test_wrong_usage(tmp_path):
     assert "--points" in run("fit", check=2).stderr
     assert "not a study" in run("fit", tmp_path, check=3).stderr
+    assert "auto, residual, wild or case" in run("fit", tmp_path, "--bootstrap", "pairs", check=2).stderr
     assert "total or body" in run("fit", tmp_path, "--params", "all", check=2).stderr
     assert "--flops" in run("plan", "--points", "x.csv", check=2).stderr
     assert "--config" in run("plan", check=2).stderr

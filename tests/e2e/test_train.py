@@ -27,6 +27,37 @@ def test_a_run_holds_what_it_promises(text, tmp_path):
     assert (out / "checkpoints" / "best").exists()
 
 
+@pytest.mark.parametrize("tokenizer", ["char", "byte"])
+@pytest.mark.parametrize("windows", [0, 3])
+def test_bits_are_those_of_the_text_that_is_evaluated(tmp_path, tokenizer, windows):
+    """German, then Vietnamese with its many bytes per character; the last fold holds out Vietnamese only."""
+    german = "Ein Mann fährt mit dem Rad durch die Straße und hört Musik. " * 60
+    vietnamese = "Một người đàn ông đi xe đạp qua phố và nghe nhạc ở đó. " * 60
+    path = tmp_path / "text.txt"
+    path.write_text(german + vietnamese)
+    train(path, tmp_path / "run", f"data.tokenizer={tokenizer}", "data.folds=10", "data.fold=9",
+          f"train.eval_windows={windows}")
+    found = json.loads(run("eval", tmp_path / "run", "--json", "--windows", windows, check=0).stdout)
+    file = path.read_bytes()
+    units = [bytes([each]) for each in file] if tokenizer == "byte" else [c.encode() for c in file.decode()]
+    held_out = units[9 * len(units) // 10:]
+    whole = (len(held_out) - 1) // 16
+    starts = [(2 * i + 1) * whole // (2 * windows) * 16 for i in range(windows)]
+    targets = sum((held_out[at + 1:at + 17] for at in starts), []) if windows else held_out[1:]
+    assert found["tokens"] == len(targets)
+    bits = found["loss"] / math.log(2) * len(targets)
+    last = metrics(tmp_path / "run")[-1]
+    assert last["val_bits_per_byte"] == pytest.approx(found["bits_per_byte"])
+    assert last["val_bits_per_character"] == pytest.approx(found["bits_per_character"])
+    if tokenizer == "char":
+        assert found["bits_per_character"] == pytest.approx(bits / len(targets))
+    elif not windows:  # the first target may be the middle of a character
+        characters = len(b"".join(targets).decode(errors="ignore"))
+        assert found["bits_per_character"] == pytest.approx(bits / characters, rel=2 / characters)
+    assert found["bits_per_byte"] == pytest.approx(bits / len(b"".join(targets)))
+    assert found["bytes"] == len(b"".join(targets))
+
+
 def test_the_same_run_gives_the_same_bits_twice(text, tmp_path):
     for name in "ab":
         train(text, tmp_path / name, "model.dropout=0.2", "norm.scheme=lp")

@@ -101,6 +101,11 @@ TEST(SignedNumber, PlusOnlyWhenItShows) {
   EXPECT_EQ(signed_number(0.0214, 3), "+0.021");
   EXPECT_EQ(signed_number(-0.0214, 3), "−0.021");
   EXPECT_EQ(signed_number(0.0001, 3), "0.000");
+  EXPECT_EQ(interval_decimals(0.01, 0.02, 3), 3);
+  EXPECT_EQ(interval_decimals(0.00003, 0.02, 3), 5);  // 0.0000 would look as if the interval held 0
+  EXPECT_EQ(interval_decimals(-0.02, -0.0004, 3), 4);
+  EXPECT_EQ(interval_decimals(0, 0.02, 3), 3);
+  EXPECT_EQ(interval_decimals(1e-300, 0.02, 3), 12);
 }
 
 TEST(Units, KeepLabelsShort) {

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "refusal.h"
 
 namespace normlab {
@@ -59,9 +61,9 @@ TEST(Convergence, RefusesBadCurves) {
   expect_refused([] { first_reached(std::vector<CurvePoint>{{5, 2, 3}, {6, 1, 2}}, 2); }, Exit::data, "goes back");
 }
 
-std::vector<std::optional<Reached>> reached_at(const std::vector<double>& steps) {
-  std::vector<std::optional<Reached>> folds;
-  for (double step : steps) folds.push_back(Reached{.step = step, .seconds = 0.5 * step * step});
+std::vector<Arrival> reached_at(const std::vector<double>& steps) {
+  std::vector<Arrival> folds;
+  for (double step : steps) folds.push_back({{.step = step, .seconds = 0.5 * step * step}});
   return folds;
 }
 
@@ -91,26 +93,43 @@ TEST(SpeedUp, InSecondsAndTurnedRound) {
   EXPECT_DOUBLE_EQ(same.interval->low, 1);
 }
 
+Arrival never(double steps) { return {{.step = steps, .seconds = steps / 10}, false}; }
+Arrival at(double steps) { return {{.step = steps, .seconds = steps / 10}, true}; }
+
+// One of three folds is faster; the others ran 100 steps in vain. Dropping them, as was done once, would say 1.6.
+TEST(SpeedUp, AFoldThatDoesNotReachCountsAsNotFaster) {
+  const std::vector<Arrival> baseline_folds = {at(80), at(90), at(100)};
+  const SpeedUp some = speed_up(baseline_folds, std::vector{at(50), never(100), never(100)}, Cost::steps, 0.5);
+  EXPECT_THAT(some.ratios, ElementsAre(1.6, 0.9, 1));
+  EXPECT_NEAR(*some.factor, std::cbrt(1.6 * 0.9), 1e-12);
+  EXPECT_EQ(some.reached(), 1u);
+  EXPECT_EQ(some.only_baseline, 2u);
+  EXPECT_EQ(some.bound(), Bound::at_most);
+  EXPECT_FALSE(some.interval);  // two of the three ratios are bounds
+  // A rival that stops early is not the faster for it.
+  EXPECT_THAT(speed_up(std::vector{at(80)}, std::vector{never(40)}, Cost::steps, 0).ratios, ElementsAre(1));
+}
+
 TEST(SpeedUp, CountsFoldsThatDoNotReach) {
-  const std::optional<Reached> never, ten = Reached{10, 1}, twenty = Reached{20, 2};
-  const SpeedUp some =
-      speed_up(std::vector{twenty, never, ten, never, never}, std::vector{ten, ten, never, never, ten}, Cost::steps, 0);
-  EXPECT_THAT(some.ratios, ElementsAre(2));
-  EXPECT_DOUBLE_EQ(*some.factor, 2);
-  EXPECT_FALSE(some.interval);
+  const SpeedUp some = speed_up(std::vector{at(20), never(100), at(10), never(100), never(100)},
+                                std::vector{at(10), at(10), never(100), never(100), at(10)}, Cost::steps, 0);
+  EXPECT_THAT(some.ratios, ElementsAre(2, 10, 0.1, 1, 10));
   EXPECT_EQ(some.only_rival, 2u);
   EXPECT_EQ(some.only_baseline, 1u);
   EXPECT_EQ(some.neither, 1u);
-  const SpeedUp none = speed_up(std::vector{never}, std::vector{ten}, Cost::steps, 0);
-  EXPECT_THAT(none.ratios, IsEmpty());
-  EXPECT_FALSE(none.factor);
+  EXPECT_EQ(some.reached(), 3u);
+  EXPECT_EQ(some.bound(), Bound::both);
+  const SpeedUp lower = speed_up(std::vector{never(100), at(50)}, std::vector{at(20), at(50)}, Cost::steps, 0);
+  EXPECT_EQ(lower.bound(), Bound::at_least);
+  EXPECT_FALSE(lower.interval);
+  EXPECT_THAT(speed_up({}, {}, Cost::steps, 0).ratios, IsEmpty());
   EXPECT_FALSE(speed_up({}, {}, Cost::steps, 0).factor);
 }
 
 TEST(SpeedUp, RefusesBadInput) {
   expect_refused([] { speed_up(baseline, reached_at({1}), Cost::steps, 0); }, Exit::data, "got 8 and 1");
   expect_refused([] { speed_up(reached_at({0}), reached_at({1}), Cost::steps, 0); }, Exit::data,
-                 "reaches the target at no cost; got 0 steps, expected more than 0");
+                 "at no cost; got 0 steps, expected more than 0");
   expect_refused([] { speed_up(reached_at({1}), reached_at({nan}), Cost::seconds, 0); }, Exit::data, "got nan seconds");
 }
 

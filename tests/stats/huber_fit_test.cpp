@@ -3,10 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
-#include <numeric>
-
-#include "draws.h"
 
 namespace normlab {
 namespace {
@@ -46,34 +42,18 @@ TEST(HuberFit, FindsTheBestOfItsStarts) {
   EXPECT_LT(fit_curve(model, goal, {at(1.2), at(-1.2)}, {}).theta[0], -0.9);
 }
 
-TEST(HuberFit, NoiseIsCentredAndWidened) {
-  const Eigen::VectorXd residuals = Eigen::VectorXd::LinSpaced(10, 1, 2);
-  double sum = 0, squares = 0;
-  for (uint64_t key = 0; key < 2000; ++key) {
-    const Eigen::VectorXd noise = resampled_noise(residuals, 5, key);
-    sum += noise.sum(), squares += noise.squaredNorm();
-  }
-  const double variance = (residuals.array() - 1.5).square().mean();
-  EXPECT_NEAR(sum / 20000, 0, 3 * std::sqrt(2 * variance / 20000));
-  EXPECT_NEAR(squares / 20000, 2 * variance, 0.03 * variance);  // n / (n - p) = 2
-}
-
-TEST(HuberFit, IntervalsGrowAsDegreesOfFreedomShrink) {
-  std::vector<double> replicates(10001);
-  std::iota(replicates.begin(), replicates.end(), 0);
-  const Interval many = expanded_percentile(replicates, 1e6), few = expanded_percentile(replicates, 5);
-  EXPECT_NEAR(many.low, 250, 1);  // the plain percentiles
-  EXPECT_NEAR(many.high, 9750, 1);
-  EXPECT_NEAR(few.low, 50.8, 1);  // P(normal < -2.5706), Student's quantile with 5 degrees of freedom
-  EXPECT_NEAR(few.high, 10000 - 50.8, 1);
-}
-
-TEST(HuberFit, ReplicatesThatAreNotFiniteCountAsLarge) {
-  std::vector<double> replicates(1000, 1.0);
-  for (size_t i = 0; i < 100; ++i) replicates[i] = i % 2 ? std::nan("") : std::numeric_limits<double>::infinity();
-  const Interval interval = expanded_percentile(replicates, 1e6);
-  EXPECT_EQ(interval.low, 1);
-  EXPECT_TRUE(std::isinf(interval.high));
+TEST(HuberFit, WeightsCountAsRepeatedPoints) {
+  const Eigen::VectorXd x = Eigen::VectorXd::LinSpaced(5, -1, 1);
+  Eigen::VectorXd y(5), weights(5), long_x(6), long_y(6);
+  y << 0.1, -0.4, 0.8, 0.2, 1.5;
+  weights << 1, 3, 0, 1, 1;
+  long_x << x[0], x[1], x[1], x[1], x[3], x[4];
+  long_y << y[0], y[1], y[1], y[1], y[3], y[4];
+  const Eigen::Vector2d start(0, 0);
+  const CurveFit weighted = descend(line_through(x), y, start, 10, weights);
+  const CurveFit repeated = descend(line_through(long_x), long_y, start, 10);
+  EXPECT_LT((weighted.theta - repeated.theta).norm(), 1e-6);
+  EXPECT_NEAR(weighted.objective, repeated.objective, 1e-12);
 }
 
 TEST(HuberFit, LogSumExpOfLargeTerms) {

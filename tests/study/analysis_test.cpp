@@ -41,6 +41,9 @@ TEST(Analysis, DifferencesArePairedByFold) {
   EXPECT_DOUBLE_EQ(better.t->interval.low, t.interval.low);
   const double p_values[] = {better.t->p_value, analysis.comparisons[1].t->p_value};
   EXPECT_DOUBLE_EQ(*better.holm_p, holm(p_values)[0]);
+  const TTest tests[] = {*better.t, *analysis.comparisons[1].t};
+  EXPECT_DOUBLE_EQ(better.adjusted->low, holm_intervals(tests, significance)[0].low);
+  EXPECT_LT(better.adjusted->low, better.t->interval.low);
   EXPECT_NEAR(*analysis.variants[0].mean, 2.25, 1e-12);
   EXPECT_GT(*analysis.variants[0].standard_error, 0.05);  // of folds, not of differences
   EXPECT_EQ(best_comparison(analysis), &better);
@@ -136,14 +139,20 @@ TEST(Analysis, SpeedToTheBaselinesFinalLossOfTheSameFold) {
   ASSERT_EQ(steps.ratios.size(), 4u);
   for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(steps.ratios[i], (2.1 - fold_effect[i]) / (1.9 - fold_effect[i]), 1e-9);
   EXPECT_DOUBLE_EQ(*steps.factor, *analysis.comparisons[0].in_seconds->factor);
+  const Comparison tested = analyse(sample_results(sample_plan(three_p), loss)).comparisons[0];
+  EXPECT_EQ(tested.in_steps->interval->level, tested.adjusted->level);
+  EXPECT_GT(tested.adjusted->level, 0.95);
   EXPECT_NEAR(analysis.variants[0].reached->step, 100, 1e-9);
   EXPECT_NEAR(analysis.variants[0].reached->seconds, 10, 1e-9);  // processor time, not wall time
 }
 
 TEST(Analysis, SpeedToAGivenLoss) {
   const Analysis analysis = analyse(sample_results(sample_plan(three_p), loss), {.target = 2.25});
-  EXPECT_EQ(analysis.comparisons[0].in_steps->neither, 1u);     // fold 3 ends at 2.3
-  EXPECT_EQ(analysis.comparisons[0].in_steps->only_rival, 1u);  // fold 0
+  EXPECT_EQ(analysis.comparisons[0].in_steps->neither, 1u);        // fold 3 ends at 2.3
+  EXPECT_EQ(analysis.comparisons[0].in_steps->only_rival, 1u);     // fold 0
+  EXPECT_EQ(analysis.comparisons[0].in_steps->ratios.size(), 4u);  // none is dropped
+  EXPECT_EQ(analysis.comparisons[0].in_steps->reached(), 3u);
+  EXPECT_FALSE(analysis.comparisons[0].in_steps->interval);
   EXPECT_FALSE(analysis.variants[0].reached);
   EXPECT_THROW(analyse(sample_results(sample_plan(three_p), loss), {.target = 4.5}), UsageError);
 }
@@ -158,6 +167,19 @@ TEST(Analysis, BaselineByLabel) {
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("Did you mean 'p = 3'?"));
   }
+}
+
+// Of two seeds of a fold one reaches the target: the fold does not, and counts with what both ran.
+TEST(Analysis, AFoldReachesTheTargetWhenAllItsSeedsDo) {
+  const Plan plan = sample_plan("p = [2, 3]\n[data]\nfold = [0, 1]\n[train]\nseed = [1, 2]\n");
+  const Analysis analysis = analyse(sample_results(plan, [](size_t variant, int fold, int64_t seed) {
+    return variant == 0 ? 2.0 : fold == 0 ? 1.5 : seed == 1 ? 1.5 : 2.1;
+  }));
+  const SpeedUp& steps = *analysis.comparisons[0].in_steps;
+  EXPECT_EQ(steps.reached(), 1u);
+  EXPECT_NEAR(steps.ratios[0], 1.25, 1e-9);  // 80 of 100 steps
+  EXPECT_DOUBLE_EQ(steps.ratios[1], 1);      // 100 / ((80 + 100) / 2) would be faster than the baseline
+  EXPECT_EQ(steps.bound(), Bound::at_most);
 }
 
 // A lower mean that may be chance must not hide a difference that is shown.

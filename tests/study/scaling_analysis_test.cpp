@@ -74,9 +74,15 @@ TEST(ScalingAnalysis, AConstantFactorOfTwoSchemes) {
   EXPECT_EQ(json["schemes"][1]["scheme"], "angpt");
   EXPECT_EQ(json["schemes"][0]["intervals"]["floor"].size(), 2u);
   EXPECT_EQ(json["projections"][3]["extrapolated"], true);
+  EXPECT_EQ(json["schemes"][0]["bootstrap"]["kind"], "residual");
+  EXPECT_EQ(json["schemes"][0]["bootstrap"]["chosen_by_test"], true);
+  EXPECT_GT(json["schemes"][0]["bootstrap"]["variance_test"]["p_value"], 0.2);
   std::vector<std::string> names;
   for (const auto& [name, content] : make_scaling_report(analysis, {"normlab", "fit"})) {
     names.push_back(name.string());
+    if (name == "scaling.md" || name == "scaling.html") {
+      EXPECT_THAT(content, HasSubstr("Intervals of angpt: residual bootstrap, because"));
+    }
     EXPECT_THAT(content, testing::Not(HasSubstr("nan,")));
   }
   EXPECT_THAT(names, testing::IsSupersetOf({"charts/loss-compute.svg", "charts/scheme-against-scheme.svg",

@@ -88,6 +88,27 @@ TEST(StudyReport, TablesAgreeWithTheAnalysis) {
   EXPECT_THAT(file_of(report, "report.md"), HasSubstr("![Validation loss during training](charts/loss.svg)"));
 }
 
+TEST(StudyReport, SaysWhatRestsOnIndependentFolds) {
+  const std::string page = file_of(report_of(with_times(1)), "report.md");
+  EXPECT_THAT(page,
+              HasSubstr("(Nemenyi). Both take folds as independent, but folds share most of their training text"));
+  const Plan seeds = sample_plan("p = [2, 3]\n[data]\nfold = 3\n[train]\nseed = [1, 2, 3]\n");
+  const StudyReport by_seed = report_of(sample_results(seeds, [](size_t variant, int, int64_t seed) {
+    return 2 + 0.01 * static_cast<double>(variant) * static_cast<double>(seed);
+  }));
+  EXPECT_THAT(file_of(by_seed, "report.md"), Not(HasSubstr("as independent")));
+}
+
+TEST(StudyReport, SummaryHasAdjustedIntervalsAndFoldsThatReach) {
+  const auto json = nlohmann::json::parse(report_of(with_times(1)).json);
+  const auto& row = json["variants"][1];
+  EXPECT_LE(row["adjusted_low"], row["interval_low"]);
+  EXPECT_EQ(row["adjusted_low"] > 0 || row["adjusted_high"] < 0, row["holm_p_value"] <= 0.05);
+  EXPECT_DOUBLE_EQ(row["adjusted_level"], 0.95);  // one comparison
+  EXPECT_EQ(row["target_blocks"], 3);
+  EXPECT_EQ(row["reached_blocks"], 3);
+}
+
 TEST(StudyReport, UserTextIsEscaped) {
   const StudyReport report = report_of(with_times(1));
   EXPECT_THAT(file_of(report, "report.html"), HasSubstr("&lt;b&gt;&amp;"));

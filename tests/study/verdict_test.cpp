@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/random.h"
 #include "sample_study.h"
 
 namespace normlab {
@@ -49,6 +50,64 @@ TEST(Verdict, BaselineIsBest) {
               HasSubstr("No variant ends below p = 2: the nearest, p = 3, ends 0.020 nats (0.8 %) above it; 95 % "
                         "interval 0.019 to 0.021"));
   EXPECT_THAT(found.detail, AllOf(HasSubstr("Worse: p = 3."), HasSubstr("in 0 of 10 folds")));
+}
+
+// "Within chance" beside an interval without 0, or a difference beside one with it, would contradict each other.
+TEST(Verdict, IntervalsSayWhatTheTestsSay) {
+  const Plan plan = sample_plan("p = [2, 3, 4, 5, 6]\n[data]\nfolds = 10\nfold = [0, 1, 2, 3, 4]\n");
+  size_t chance = 0, shown = 0, plain_disagree = 0;
+  for (uint64_t study = 0; study < 400; ++study) {
+    const StudyResults results = sample_results(plan, [&](size_t variant, int fold, int64_t) {
+      const uint64_t key = stream_key(80, study, variant);
+      return 2 + 0.1 * fold + (variant == 0 ? 0 : 0.06 * (draw_uniform(key, 99) - 0.5)) +
+             0.02 * (draw_uniform(key, static_cast<uint64_t>(fold)) - 0.5);
+    });
+    const Analysis analysis = analyse(results);
+    for (const Comparison& each : analysis.comparisons) {
+      const auto excludes_zero = [](const Interval& interval) { return interval.low > 0 || interval.high < 0; };
+      ASSERT_EQ(differs(each), excludes_zero(*each.adjusted)) << study;
+      ASSERT_EQ(differs(each), *each.holm_p <= 0.05);
+      plain_disagree += differs(each) != excludes_zero(each.t->interval);
+    }
+    // As printed: the interval of a gain begins with a minus sign where it includes 0.
+    const std::string sentence = verdict(results, analysis).sentence;
+    const auto from = sentence.find("adjusted 95 % interval ");
+    ASSERT_NE(from, std::string::npos) << sentence;
+    const std::string low = sentence.substr(from + 23, sentence.find(" to ", from) - from - 23);
+    const bool above_zero =
+        low.find("\xE2\x88\x92") == std::string::npos && low.find_first_not_of("0.") != std::string::npos;
+    ASSERT_EQ(differs(*best_comparison(analysis)), above_zero) << sentence;
+    ASSERT_FALSE(above_zero && sentence.find("within chance") != std::string::npos) << sentence;
+    ++(above_zero ? shown : chance);
+  }
+  EXPECT_GT(chance, 20u);
+  EXPECT_GT(shown, 20u);
+  EXPECT_GT(plain_disagree, 20u);  // plain 95 % intervals would have contradicted the tests
+}
+
+TEST(Verdict, AnIntervalBesideADifferenceNeverShowsZero) {
+  // One comparison, whose interval ends just short of 0: 0.00 would look as if it held 0.
+  const StudyResults results = with_effect(-0.01348, 0.01);
+  const Analysis analysis = analyse(results);
+  ASSERT_TRUE(differs(analysis.comparisons[0])) << *analysis.comparisons[0].holm_p;
+  ASSERT_LT(-analysis.comparisons[0].adjusted->high, 0.0005);
+  EXPECT_THAT(of(results).sentence, Not(HasSubstr("interval 0.000 to")));
+  EXPECT_THAT(of(results).sentence, HasSubstr("interval 0.000"));
+}
+
+// One of three folds reaches the baseline's loss: that must be said, and the others count.
+TEST(Verdict, SaysHowManyFoldsReachTheTarget) {
+  const StudyResults results =
+      sample_results(sample_plan("p = [2, 3]\n[data]\nfold = [0, 1, 2]\n"), [](size_t variant, int fold, int64_t) {
+        return 2 + (variant == 0 ? 0 : fold == 0 ? -0.5 : 0.02);
+      });
+  const Verdict found = of(results);
+  EXPECT_THAT(found.detail,
+              AllOf(HasSubstr("p = 3 reaches the loss at which p = 2 ends in 1 of 3 folds"),
+                    HasSubstr("the other folds counted as not faster, it is at most 1.08 times as fast")));
+  ASSERT_EQ(found.figures.size(), 4u);
+  EXPECT_EQ(found.figures[3].value, "\xE2\x89\xA4 1.08 \xC3\x97");
+  EXPECT_THAT(found.figures[3].label, HasSubstr("1 of 3 folds reach it"));
 }
 
 TEST(Verdict, OneFold) {
