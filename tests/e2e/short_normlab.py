@@ -29,7 +29,8 @@ def recipe_keys(arguments):
 
 
 def shortened(arguments):
-    """What is appended. Lists stay as the recipe has them: they make its variants, which its baseline names."""
+    """What is appended. Lists stay as the recipe has them, since they make its variants, which its baseline names; only
+    of learning rates three are enough."""
     verb, keys = arguments[0], recipe_keys(arguments)
     new_study = verb == "compare" and any(option in arguments for option in ("-c", "--config"))
     if "--resume" in arguments or not (verb == "train" or new_study):
@@ -43,10 +44,15 @@ def shortened(arguments):
         for key, values in SMALL_RUNGS.items():
             if key in keys:
                 small[key] = values if isinstance(keys[key], list) else values[0]
+    if "--prepare" in arguments:  # runs nothing: a document may name any of its trials
+        small = {key: value for key, value in small.items() if key not in ("data.fold", "train.seed")}
     settings = [f"{key}={value}".replace(" ", "") for key, value in small.items()
                 if key in SMALL_RUNGS or key in ("data.fold", "train.seed") or not isinstance(keys.get(key), list)]
+    if isinstance(keys.get("optim.lr"), list):
+        settings.append(f"optim.lr={keys['optim.lr'][:3]}".replace(" ", ""))
+    nice = ["--nice", "0"] if verb == "compare" else []
     data = [] if "--data" in arguments else ["--data", os.environ["SHORT_PAIRS" if translator else "SHORT_TEXT"]]
-    return [*data, "--set", *settings]
+    return [*nice, *data, "--set", *settings]
 
 
 def main():

@@ -1,5 +1,5 @@
 """Every block of the documents: commands are run on a small scale, TOML is planned as a study, and a block of which
-nothing is known fails, so that a new one cannot go untested."""
+nothing is known fails, so that a new one cannot go untested. So are the examples of --help."""
 import json
 import os
 import random
@@ -13,6 +13,7 @@ import tomllib
 import pytest
 from conftest import BINARY, ROOT, run
 from doc_blocks import blocks_of
+from test_scaling import write_points
 from test_translate import write_pairs
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")),
@@ -27,13 +28,14 @@ NOT_RUN = {
     r"\S+=\S+ python3 -m pytest (tests/e2e/\w+\.py)": "would run the tests from within a test; the file must be there",
     r"(tools/generate_docs\.sh)": "test_docs.py runs it",
     r"(tools/fetch_enwik8\.sh) data \d+": "needs a network",
+    r"normlab bench .*": "measures for minutes; test_bench.py has small ones",
     r"(tools/screenshot_report\.py) \S+ \S+": "needs a browser; test_browser.py has one",
 }
 # Blocks that are no commands, by the beginning of their first line.
 NO_COMMANDS = {
     "README.md": ["No variant ends below", "src/base/"],
     "docs/architecture.md": ["base          errors", "base < {norm"],
-    "docs/diagnostics.md": ["attn/layer03/entropy", "error [train]", "mean over rates"],
+    "docs/diagnostics.md": ["attn/layer03/entropy", "attn/encoder03/entropy", "error [train]", "mean over rates"],
     "docs/kernels.md": ["q̂ᵢ =", "dPᵢⱼ =", "dx ="],
     "docs/runs.md": ["config.toml "],
     "docs/scoring.md": ["BLEU|nrefs:1"],
@@ -43,6 +45,10 @@ NO_COMMANDS = {
 }
 # What a page takes for granted.
 BEFORE = {
+    "docs/command-line.md": ["normlab compare -c recipes/lp-shakespeare-quick.toml --out runs/lp-quick",
+                             "normlab compare -c recipes/scaling-small.toml --out studies/scaling",
+                             "normlab train --set norm.scheme=angpt --out runs/angpt",
+                             "normlab train -c recipes/gl-en-small.toml --out runs/gl-en"],
     "docs/report.md": ["normlab compare -c recipes/lp-shakespeare-quick.toml --out runs/lp-quick"],
     "docs/runs.md": ["normlab train --out DIR"],
     "docs/schemes.md": ["normlab train --set norm.scheme=angpt --out runs/angpt"],
@@ -119,8 +125,9 @@ def stand(tmp_path_factory):
         write_pairs(folder / "FOLDER", name, count, seed)
         for language in ("gl", "en"):
             shutil.copy(folder / f"FOLDER/{name}.{language}", folder)
-    for name in ("REF", "HYP", "BASELINE", "OURS"):
+    for name in ("REF", "HYP", "BASELINE", "OURS", "translated.en", "baseline.en", "ours.en"):
         shutil.copy(folder / "test.en", folder / name)
+    write_points(folder / "losses.csv")
     return folder
 
 
@@ -128,14 +135,15 @@ class Sandbox:
     def __init__(self, stand, folder):
         shutil.copytree(stand, folder, symlinks=True)
         self.folder = folder
-        self.environment = {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}",
+        # One thread: steps this small are faster without waiting for a second one.
+        self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": f"{folder}/bin:{os.environ['PATH']}",
                             "SHORT_TEXT": "my.txt", "SHORT_PAIRS": "FOLDER"}
 
     def run(self, command, where):
         if match := not_run(command):
             return self.check_named(match, where)
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=self.folder, capture_output=True,
-                              text=True, timeout=120, env=self.environment, stdin=subprocess.DEVNULL)
+                              text=True, timeout=600, env=self.environment, stdin=subprocess.DEVNULL)
         assert done.returncode == 0, f"{where}: {command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
     def check_named(self, match, where):
@@ -153,10 +161,10 @@ def sandbox(stand, tmp_path):
     return Sandbox(stand, tmp_path / "sandbox")
 
 
-@pytest.mark.parametrize("block", [block for block in BLOCKS if kind_of(block) == "unknown"], ids=str)
-def test_no_block_is_unknown(block):
-    pytest.fail(f"{block}: neither commands nor known text: add it to NO_COMMANDS or NOT_RUN, or mark its fence as "
-                f"text.\n{block.text}")
+def test_no_block_is_unknown():
+    unknown = [f"{block}\n{block.text}" for block in BLOCKS if kind_of(block) == "unknown"]
+    assert not unknown, "neither commands nor known text: add to NO_COMMANDS or NOT_RUN, or mark the fence as text:\n" + \
+        "\n".join(unknown)
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS)
@@ -167,6 +175,15 @@ def test_commands_run(page, sandbox):
         if block.page == page and kind_of(block) == "commands":
             for command in commands_of(block.text):
                 sandbox.run(command, block)
+
+
+def test_examples_of_help_run(sandbox):
+    """Some of them stand in the help of several verbs."""
+    page = "docs/command-line.md"
+    examples = re.findall(r"^  ((?:normlab|seq|sbatch) .*)$", (ROOT / page).read_text(), re.MULTILINE)
+    assert len(examples) > 30
+    for command in [*BEFORE[page], *dict.fromkeys(examples)]:
+        sandbox.run(command, page)
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if kind_of(block) == "toml"], ids=str)
