@@ -50,7 +50,7 @@ TEST(Fold, AngptBecomesAPlainTransformer) {
       EXPECT_EQ(folded.scheme.residual, Residual::add);
       EXPECT_EQ(folded.scheme.map_scale, MapScale::none);
       EXPECT_EQ(folded.scheme.qk, QkNorm::rms);
-      EXPECT_EQ(folded.scheme.qk_affine, QkAffine::shared);  // the shape of Qwen3
+      EXPECT_EQ(folded.scheme.qk_affine, QkAffine::own);  // s_qk has a gain for each channel of each head
       for (const auto& [name, tensor] : folded.tensors)
         EXPECT_FALSE(name.ends_with("alpha_attn") || name.ends_with("alpha_mlp") || name == "s_z") << name;
     }

@@ -98,8 +98,8 @@ TEST(Tuning, ABestValueAtAnEdgeExtendsTheGridOnceAndIsFlagged) {
     EXPECT_EQ(results.tuning_trials, 8u);
     EXPECT_EQ(results.tuning_cpu_seconds, 20.0);
     const StudyReport report = make_report(results, analyse(results, {}));
-    EXPECT_THAT(report.verdict.notices, Contains(HasSubstr("p = 2")).Times(1));
-    EXPECT_THAT(report.verdict.notices, Contains(HasSubstr("edge")));
+    EXPECT_THAT(report.verdict.notices, Contains(HasSubstr("extended once for: p = 2; p = 3")));
+    EXPECT_THAT(report.verdict.notices, Contains(HasSubstr("at the edge")).Times(2));
     EXPECT_THAT(report.json, HasSubstr("\"tuning\""));
   }
 }
@@ -133,7 +133,7 @@ TEST(Tuning, RefusesWhatTheStudyUsesItself) {
     return [=] { tuned_plan("out", replace_all(tuned_study, from, to)); };
   };
   EXPECT_THAT(refusal("seed = 99", "seed = 1337"), ThrowsMessage<UsageError>(HasSubstr("1337")));
-  EXPECT_THAT(refusal("max_steps = 20\n", "max_steps = 20\n[optim]\nlr = [0.1, 0.2]\n"),
+  EXPECT_THAT(refusal("[study]\nbaseline = \"p = 3\"\n", "[optim]\nlr = [0.1, 0.2]\n"),
               ThrowsMessage<UsageError>(HasSubstr("varies optim.lr")));
   EXPECT_THAT(refusal("seed = 99\n", ""), ThrowsMessage<UsageError>(HasSubstr("seed")));
   EXPECT_THAT(refusal("[1e-2, 1e-3, 3e-3]", "[1e-2]"), ThrowsMessage<UsageError>(HasSubstr("two or more")));
