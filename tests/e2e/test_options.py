@@ -113,6 +113,7 @@ ROWS = {
     "optim.eps": learning(0.01),
     "optim.weight_decay": learning(1),
     "optim.clip": learning(0.01),
+    "optim.gain_lr": learning(30, "norm.scheme=qknorm"),
     "train.max_steps": Row(5, ["logged steps", "tokens"], given=["optim.decay_steps=9"]),
     "train.batch_size": Row(5, ["first loss", "tokens"]),
     "train.accumulate": Row(2, ["first loss", "tokens"]),
