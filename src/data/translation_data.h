@@ -20,8 +20,8 @@ struct TranslationFiles {
   std::string train, dev, test;  // their beginnings; no `dev`: a block of the training text is held out
   int folds = 10, fold = 9;      // which
   PairVocabularySettings vocabulary;
-  std::string sentencepiece;  // file of a model for both languages; empty: byte pair merges
-  int64_t max_tokens = 0;     // of a side, marks included; longer pairs are left out of the training text
+  std::string sentencepiece = {};  // file of a model for both languages; empty: byte pair merges
+  int64_t max_tokens = 0;          // of a side, marks included; longer pairs are left out of the training text
 };
 
 struct TranslationData {

@@ -125,7 +125,8 @@ def stand(tmp_path_factory):
         write_pairs(folder / "FOLDER", name, count, seed)
         for language in ("gl", "en"):
             shutil.copy(folder / f"FOLDER/{name}.{language}", folder)
-    for name in ("REF", "HYP", "BASELINE", "OURS", "translated.en", "baseline.en", "ours.en"):
+    for name in ("REF", "HYP", "BASELINE", "OURS", "translated.en", "baseline.en", "ours.en", "test.zh",
+                 "translated.zh"):
         shutil.copy(folder / "test.en", folder / name)
     write_points(folder / "losses.csv")
     return folder

@@ -169,7 +169,7 @@ def test_a_study_of_rates_draws_loss_logits_and_entropy(text, tmp_path):
 def test_theory_draws_its_charts(tmp_path):
     rows = json.loads(run("theory", "--json", "--out", tmp_path / "charts", check=0).stdout)
     assert {path.name for path in (tmp_path / "charts").iterdir()} == {
-        "theory-spread.svg", "theory-entropy.svg", "theory-gradient.svg"}
+        "theory-spread.svg", "theory-frobenius.svg", "theory-entropy.svg", "theory-gradient.svg"}
     scaled = [row for row in rows if row["logits"] == "q.k / sqrt(d)"]
     assert all(0.9 < row["logit_std"] < 1.1 for row in scaled)
     assert run("theory", "--json", "--seed", 2, check=0).stdout != run("theory", "--json", check=0).stdout

@@ -125,7 +125,9 @@ TEST(Attention, LogitsStayWithinTheirBound) {
     const Tensor dots = torch::matmul(q.transpose(1, 2), k.transpose(1, 2).transpose(2, 3));
     EXPECT_LE(dots.abs().max().item<double>(), bound + 1e-12) << p;
     const Tensor unit = normalise_queries(flat, spec, 0);
-    if (p >= 2.0) EXPECT_NEAR((unit * unit).sum().item<double>(), bound, 1e-9) << p;
+    if (p >= 2.0) {
+      EXPECT_NEAR((unit * unit).sum().item<double>(), bound, 1e-9) << p;
+    }
   }
 }
 
