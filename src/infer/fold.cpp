@@ -230,7 +230,8 @@ void Folding::fold_residual() {
   if (s.residual == Residual::add) return;
   if (s.residual == Residual::lerp_unit)
     return kept("alpha: the stream is brought back to norm 1 after each step, which no weight can do");
-  const double ratio = s.alpha_init / stored_scale(s.alpha_init);
+  const double init = value_of(s.alpha_init, {.n_layers = result_.config.n_layers});
+  const double ratio = init / stored_scale(init);
   Tensor d = torch::ones({result_.config.d_model}, torch::kFloat64);
   untie();
   for (int i = 0; i < result_.config.n_layers; ++i)

@@ -12,9 +12,10 @@ LerpResidual::LerpResidual(const ModelConfig& config, const NormScheme& scheme, 
                            torch::TensorOptions options)
     : kind_(scheme.residual), first_(first), fused_(config.kernels == Kernels::fused) {
   if (kind_ == Residual::add) return;
-  const double stored = value_of(scheme.stored_scale, {config.d_head, config.d_model, scheme.alpha_init});
+  const double init = value_of(scheme.alpha_init, {.n_layers = config.n_layers});
+  const double stored = value_of(scheme.stored_scale, {config.d_head, config.d_model, init});
   alpha_ = scaled_parameter(scheme.alpha_sharing == AlphaSharing::channel ? config.d_model : 1,
-                            {scheme.alpha_init, stored}, options);
+                            {init, stored}, options);
 }
 
 Tensor LerpResidual::operator()(const Stream& stream) const {

@@ -217,6 +217,7 @@ std::vector<NormScheme> make_catalogue() {
           .name = "angpt",
           .sublayer = SublayerNorm::none,
           .residual = Residual::lerp_nu,
+          .alpha_init = {Factor::Rule::inverse_n_layers},
           .map_scale = MapScale::nu,
           .qk = QkNorm::lp,
           .p = 2.0,

@@ -15,6 +15,7 @@ constexpr RuleName rule_names[] = {
     {Factor::Rule::sqrt_d_head, "sqrt(d_head)"},
     {Factor::Rule::inverse_sqrt_d_head, "1/sqrt(d_head)"},
     {Factor::Rule::inverse_sqrt_d_model, "1/sqrt(d_model)"},
+    {Factor::Rule::inverse_n_layers, "1/n_layers"},
     {Factor::Rule::init, "init"},
 };
 
@@ -42,6 +43,8 @@ double value_of(const Factor& factor, FactorSizes sizes) {
       return 1.0 / std::sqrt(double(sizes.d_head));
     case Factor::Rule::inverse_sqrt_d_model:
       return 1.0 / std::sqrt(double(sizes.d_model));
+    case Factor::Rule::inverse_n_layers:
+      return 1.0 / sizes.n_layers;
     case Factor::Rule::init:
       return sizes.init;
     case Factor::Rule::number:

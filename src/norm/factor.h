@@ -7,7 +7,7 @@
 namespace normlab {
 
 struct Factor {
-  enum class Rule { number, sqrt_d_head, inverse_sqrt_d_head, inverse_sqrt_d_model, init };
+  enum class Rule { number, sqrt_d_head, inverse_sqrt_d_head, inverse_sqrt_d_model, inverse_n_layers, init };
   Rule rule = Rule::number;
   double number = 1.0;
 
@@ -19,6 +19,7 @@ struct Factor {
 struct FactorSizes {
   int d_head = 0, d_model = 0;
   double init = 1.0;  // what the rule `init` stands for: the initial value of the parameter
+  int n_layers = 1;
 };
 double value_of(const Factor& factor, FactorSizes sizes);
 

@@ -53,7 +53,7 @@ struct NormScheme {
   EmbeddingNorm embedding = EmbeddingNorm::none;
 
   Residual residual = Residual::add;
-  double alpha_init = 0.05;
+  Factor alpha_init = {Factor::Rule::number, 0.05};
   AlphaSharing alpha_sharing = AlphaSharing::channel;
   MapScale map_scale = MapScale::none;
 

@@ -21,6 +21,9 @@ void check_stream(const NormScheme& s) {
             "it scales the norm that enters a branch. Set norm.sublayer to a norm and norm.placement=pre.");
   refuse_if(s.residual != Residual::add && !none, "norm.residual",
             "a lerp keeps the stream at norm 1, so that a sublayer norm has nothing to do. Set norm.sublayer=none.");
+  const Factor& alpha = s.alpha_init;
+  refuse_if(alpha.rule != Factor::Rule::inverse_n_layers && (alpha.rule != Factor::Rule::number || alpha.number > 1.0),
+            "norm.alpha_init", str("expected a number above 0 to 1, or 1/n_layers; got ", alpha.text(), "."));
   refuse_if(s.map_scale == MapScale::nu && s.constraint == Constraint::none, "norm.map_scale",
             "nu is derived for weights with unit rows. Set norm.constraint=ball or unit.");
 }
@@ -49,7 +52,9 @@ void check_gain(const NormScheme& s) {
   refuse_if(exp && s.gain_init.rule == GainInit::Rule::number && s.gain_init.value <= 0.0, "norm.gain_init",
             str("exp(tau) is above 0; got ", s.gain_init.value, "."));
   refuse_if(!exp && std::isfinite(s.gain_max), "norm.gain_max", "only a gain of norm.gain_form=exp is clamped.");
-  refuse_if(s.logit_scale.rule == Factor::Rule::init, "norm.logit_scale", "init is a rule of norm.stored_scale only.");
+  refuse_if(s.logit_scale.rule == Factor::Rule::init || s.logit_scale.rule == Factor::Rule::inverse_n_layers,
+            "norm.logit_scale", str(s.logit_scale.text(), " is no rule of the logits. Expected a number above 0, "
+                                    "sqrt(d_head), 1/sqrt(d_head) or 1/sqrt(d_model)."));
 }
 
 void check_weights(const NormScheme& s) {
@@ -57,9 +62,10 @@ void check_weights(const NormScheme& s) {
                       s.output_scale != OutputScale::none;
   refuse_if(s.stored_scale.rule != Factor::Rule::init && !stores, "norm.stored_scale",
             "it is of the gain, alpha and s_z, and the scheme has none of them to learn.");
-  refuse_if(
-      s.stored_scale.rule == Factor::Rule::sqrt_d_head || s.stored_scale.rule == Factor::Rule::inverse_sqrt_d_head,
-      "norm.stored_scale", "expected init, a number above 0, or 1/sqrt(d_model).");
+  using Rule = Factor::Rule;
+  const Rule stored = s.stored_scale.rule;
+  refuse_if(stored != Rule::init && stored != Rule::number && stored != Rule::inverse_sqrt_d_model, "norm.stored_scale",
+            "expected init, a number above 0, or 1/sqrt(d_model).");
   const bool constrained = s.constraint != Constraint::none;
   refuse_if(constrained && s.embedding != EmbeddingNorm::none, "norm.embedding",
             "the constraint holds the embedding's rows already. Set norm.embedding=none.");

@@ -106,7 +106,7 @@ void list_stream(NormScheme& s, FieldList& list) {
   list.choice("residual", s.residual,
               "add: h + b; lerp: h + alpha (b - h); lerp_nu: that times nu(alpha); lerp_unit: between and back onto "
               "the unit sphere");
-  list.real("alpha_init", s.alpha_init, {.min = 0.0, .max = 1.0, .open_min = true}, "initial step alpha of a lerp");
+  list_rule(list, "alpha_init", s.alpha_init, "initial step alpha of a lerp", "a number above 0 to 1, or 1/n_layers");
   list.choice("alpha_sharing", s.alpha_sharing, "an alpha for each channel, or one for each sublayer");
   list.choice("map_scale", s.map_scale,
               "s_uv: learnable scales of the hidden layer; nu: constants that keep the norms of all maps at 1");
