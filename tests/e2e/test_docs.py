@@ -6,6 +6,7 @@ import pytest
 from conftest import BINARY, ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+RESULTS = sorted((ROOT / "docs/results").rglob("*.md"))
 
 
 def test_generated_pages_are_what_the_program_prints(tmp_path):
@@ -40,7 +41,7 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *RESULTS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", prose):
