@@ -1,7 +1,10 @@
 # The target `libtorch`: torch_cpu and c10 of a torch wheel or libtorch folder, with CUDA where that folder has all of it.
 # find_package(Torch) is of no use with the wheel: it demands a CUDA toolkit.
-file(STRINGS ${PROJECT_SOURCE_DIR}/tools/torch-requirements.txt torch_pin REGEX "^torch==")
-string(REGEX MATCH "[0-9.]+" torch_pin "${torch_pin}")
+# Also part of the installed package, which sets torch_pin and TORCH_DIR before.
+if(NOT torch_pin)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/tools/torch-requirements.txt torch_pin REGEX "^torch==")
+  string(REGEX MATCH "[0-9.]+" torch_pin "${torch_pin}")
+endif()
 set(cache_home $ENV{XDG_CACHE_HOME})
 if(NOT cache_home)
   set(cache_home $ENV{HOME}/.cache)

@@ -1,0 +1,76 @@
+"""The installed copy: programs that find each other, a library that find_package and pkg-config find, and the examples."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BINARY, ROOT, run
+from test_translate import pairs, train_pairs  # noqa: F401
+
+BUILD = BINARY.resolve().parent
+
+
+def sh(*command, **kwargs):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **kwargs)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prefix")
+    sh("cmake", "--install", BUILD, "--prefix", folder)
+    return folder
+
+
+def test_the_installed_program_finds_its_second_half(prefix):
+    program = prefix / "bin" / "normlab"
+    assert "libtorch" in sh(program, "doctor")
+    assert "libtorch" not in sh("ldd", program)
+
+
+def test_verbs_without_tensors_work_without_the_second_half(prefix, tmp_path):
+    alone = tmp_path / "normlab"
+    shutil.copy(prefix / "bin" / "normlab", alone)
+    for verb in [["schemes"], ["schemes", "lp"], ["config", "print"], ["--help"], ["--version"]]:
+        sh(alone, *verb)
+    (tmp_path / "text").write_text("the cat sat on the mat\n")
+    assert "100.0" in sh(alone, "score", tmp_path / "text", "--reference", tmp_path / "text")
+    failed = subprocess.run([alone, "train", "--out", "x"], capture_output=True, text=True)
+    assert failed.returncode == 1 and "normlab-torch" in failed.stderr and "make build" in failed.stderr
+
+
+def test_pkg_config_names_the_core(prefix, tmp_path):
+    source = tmp_path / "one.cpp"
+    source.write_text('#include "normlab/norm/scheme.h"\n'
+                      'int main() { return normlab::find_scheme("lp").p == 3.0 ? 0 : 1; }\n')
+    [pc] = prefix.rglob("normlab.pc")
+    env = {**os.environ, "PKG_CONFIG_PATH": str(pc.parent)}
+    flags = sh("pkg-config", "--cflags", "--libs", "--static", "normlab", env=env).split()
+    sh("c++", source, "-o", tmp_path / "one", *flags)
+    sh(tmp_path / "one")
+
+
+@pytest.fixture(scope="module")
+def examples(prefix, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("consumer")
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    sh("cmake", "-S", folder / "examples", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-G", "Ninja")
+    sh("cmake", "--build", folder / "build", "-j2")
+    return folder / "build"
+
+
+def test_examples_build_outside_the_tree_and_run(examples):
+    assert "p = 3" in sh(examples / "1_lp_normalize")
+    assert "capped-rms" in sh(examples / "2_own_scheme")
+    assert "not to be" in sh(examples / "3_train_and_sample")
+
+
+def test_the_example_translates_as_the_program_does(examples, pairs, tmp_path):
+    train_pairs(pairs, tmp_path / "run")
+    lines = (pairs / "test.gl").read_text().splitlines()[:5]
+    source = "\n".join(lines) + "\n"
+    ours = run("translate", tmp_path / "run", "--threads", 1, input=source, check=0).stdout
+    assert sh(examples / "4_translate", tmp_path / "run", input=source) == ours
+    assert subprocess.run([examples / "4_translate", "nowhere"], input="", text=True, capture_output=True).returncode == 1
