@@ -11,7 +11,7 @@ JOBS ?= $(shell awk -v n=$$(nproc) '/^MemAvailable/ { m = int($$2 / 3e6); print 
 BUILD = mkdir -p build && flock build/lock cmake --preset release -DTORCH_DIR="$(TORCH_DIR)" >build/configure.log && \
         flock build/lock cmake --build build -j $(JOBS)
 
-.PHONY: help setup packages libtorch venv build demo test bench format install clean
+.PHONY: help setup packages libtorch venv build demo test quick check hooks bench format install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -39,6 +39,18 @@ test: libtorch venv  ## build everything and run all tests
 	@$(BUILD)
 	ctest --test-dir build --output-on-failure --no-tests=error -j2
 	$(if $(wildcard tests/e2e/test_*.py),NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q tests/e2e)
+
+quick: libtorch  ## build everything and run the unit tests, without the slow ones: under 90 s once built
+	@$(BUILD)
+	ctest --test-dir build --output-on-failure --no-tests=error -j2 -LE slow
+
+check: libtorch  ## formatting, clang-tidy, self-contained headers and lone compilation of what differs from BASE=main
+	@tools/install_packages.sh format
+	@flock build/lock cmake --preset release -DTORCH_DIR="$(TORCH_DIR)" >/dev/null
+	@tools/check_changes.sh "$(or $(BASE),main)"
+
+hooks:  ## check the formatting of what is committed, and the length of the subject
+	git config core.hooksPath tools/hooks
 
 bench: build  ## measure the speed of steps, attention, operators, studies and decoding
 	for what in step attention ops study decode; do build/normlab bench $$what || exit; done

@@ -20,7 +20,7 @@ int main() {
   Stepper stepper(DecoderLm(config, scheme, tokenizer.vocab_size(), /*seed=*/1), {});
 
   constexpr int64_t b = 8, t = 32;
-  for (int64_t step = 0; step < 60; ++step) {
+  for (int64_t step = 0; step < 200; ++step) {
     std::vector<torch::Tensor> inputs, targets;
     for (int64_t row = 0; row < b; ++row) {
       const int64_t start = (step * b + row) * 7 % (tokens.size(0) - t - 1);
@@ -29,7 +29,7 @@ int main() {
     }
     const Batch batch{torch::stack(inputs), torch::stack(targets)};
     const double loss = stepper.step({batch}, {.training = true, .seed = 1, .step = step}, 3e-3, /*clip=*/1.0).loss;
-    if (step % 20 == 0) std::printf("step %2ld  loss %.3f\n", static_cast<long>(step), loss);
+    if (step % 50 == 0) std::printf("step %3ld  loss %.3f\n", static_cast<long>(step), loss);
   }
 
   const std::string prompt = "to be";
