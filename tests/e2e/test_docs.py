@@ -6,6 +6,7 @@ import pytest
 from conftest import BINARY, ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+IMPORTED_NAMES = {"GPTConfig"}  # of other projects
 README_LIMIT = 8 * 1024  # bytes: what a newcomer reads to the end
 
 
@@ -98,3 +99,15 @@ def test_the_files_of_a_mechanism_are_listed():
     naming = {str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.*")
               if re.search(declares, path.read_text()) and not path.name.startswith("import")}
     assert naming == listed
+
+
+@pytest.mark.parametrize("page", ["docs/training-step.md", "docs/verify.md"])
+def test_names_of_the_code_exist(page):
+    """Functions, types and files that a page names, against the sources."""
+    files = [path for path in (ROOT / "src").rglob("*") if path.suffix in (".h", ".cpp")]
+    words = set(re.findall(r"\w+", " ".join(path.read_text() for path in files)))
+    prose = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    for name in re.findall(r"`([A-Za-z_]\w*(?:::\w+)*)`", prose):
+        assert set(name.split("::")) <= words or name in IMPORTED_NAMES, name
+    for path in re.findall(r"\b([a-z]+/\w+\.(?:h|cpp))\b", prose):
+        assert any(str(file).endswith("/" + path) for file in files), path
