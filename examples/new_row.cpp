@@ -1,7 +1,7 @@
 // A scheme of one's own without a line in the library: a NormScheme is a value. Trains it, and the row it came from.
 #include <cstdio>
 
-#include "train/stepper.h"
+#include "normlab/train/stepper.h"
 
 using namespace normlab;
 

@@ -1,7 +1,7 @@
 // A model as the authors of a scheme build it.
 #pragma once
 
-#include "nn/model_config.h"
+#include "normlab/config/model_config.h"
 
 namespace normlab {
 

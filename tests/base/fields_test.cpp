@@ -1,8 +1,8 @@
-#include "base/fields.h"
+#include "normlab/base/fields.h"
 
 #include <gmock/gmock.h>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 
 namespace normlab {
 

@@ -1,5 +1,5 @@
 // Files: whole reads, appends, atomic writes, and the messages when the system refuses.
-#include "base/file.h"
+#include "normlab/base/file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <csignal>
 #include <thread>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/text.h"
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

@@ -1,5 +1,5 @@
 // FolderLock: one holder, told by its process id, released by its death.
-#include "base/folder_lock.h"
+#include "normlab/base/folder_lock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <csignal>
 #include <optional>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/text.h"
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/random.h"
+#include "normlab/base/random.h"
 
 #include <gtest/gtest.h>
 

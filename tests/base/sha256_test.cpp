@@ -1,11 +1,11 @@
 // SHA-256 against the examples of FIPS 180-4.
-#include "base/sha256.h"
+#include "normlab/base/sha256.h"
 
 #include <gtest/gtest.h>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/file.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

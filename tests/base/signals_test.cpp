@@ -1,12 +1,12 @@
 // Signals, each in a child process of its own.
-#include "base/signals.h"
+#include "normlab/base/signals.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <csignal>
 
-#include "../sandbox.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

@@ -1,5 +1,5 @@
 // Staging: all or nothing, also when the writer is killed.
-#include "base/staging.h"
+#include "normlab/base/staging.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 
 #include <csignal>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/text.h"
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

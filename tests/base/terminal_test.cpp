@@ -1,5 +1,5 @@
 // The terminal: progress on a pseudo-terminal and on a pipe.
-#include "base/terminal.h"
+#include "normlab/base/terminal.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Text: numbers read back exactly, whatever their size.
-#include "base/text.h"
+#include "normlab/base/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/random.h"
+#include "normlab/base/random.h"
 
 namespace normlab {
 namespace {

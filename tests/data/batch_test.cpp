@@ -1,5 +1,5 @@
 // Batches: windows stay in the training segments, reach every place equally, and depend on (seed, fold, step) alone.
-#include "data/batch.h"
+#include "normlab/data/batch.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 
 namespace normlab {
 namespace {

@@ -1,5 +1,5 @@
 // Learning of BPE: small texts whose merges can be followed, and codes that subword-nmt 0.3.8 learned.
-#include "data/bpe_learn.h"
+#include "normlab/data/bpe_learn.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,14 +1,14 @@
 // BPE: codes and vocabulary files, segmentation as subword-nmt 0.3.8 does it, dropout.
-#include "data/bpe.h"
+#include "normlab/data/bpe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/file.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

@@ -1,5 +1,5 @@
 // Corpus: what is read, what is refused and how it is said; Tiny Shakespeare as nanoGPT prepares it.
-#include "data/corpus.h"
+#include "normlab/data/corpus.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 
 #include <cmath>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/file.h"
-#include "data/dataset.h"
-#include "data/folds.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/data/dataset.h"
+#include "normlab/data/folds.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

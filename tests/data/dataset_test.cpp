@@ -1,11 +1,11 @@
 // Data sets: where they are looked for, and fetching with a stand-in for python3, so that no test needs the network.
-#include "data/dataset.h"
+#include "normlab/data/dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "base/file.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
 #include "stand_in.h"
 
 namespace normlab {

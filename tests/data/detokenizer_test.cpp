@@ -1,5 +1,5 @@
 // Detokenisation: what Moses' detokenizer.perl makes of such tokens.
-#include "data/detokenizer.h"
+#include "normlab/data/detokenizer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // Fetching: the two child processes, and every way in which they fail; no temporary folder stays.
-#include "data/fetch.h"
+#include "normlab/data/fetch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 #include "stand_in.h"
 
 namespace normlab {

@@ -1,12 +1,12 @@
 // Folds: nanoGPT's split, even sizes, and a partition of the text for every size.
-#include "data/folds.h"
+#include "normlab/data/folds.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 
 namespace normlab {
 namespace {

@@ -1,5 +1,5 @@
 // Batches of pairs: every pair once, within the budget, and a pure function of seed and epoch.
-#include "data/pair_batch.h"
+#include "normlab/data/pair_batch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/error.h"
-#include "base/random.h"
+#include "normlab/base/error.h"
+#include "normlab/base/random.h"
 
 namespace normlab {
 namespace {

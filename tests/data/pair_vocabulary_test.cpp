@@ -1,10 +1,10 @@
-#include "data/pair_vocabulary.h"
+#include "normlab/data/pair_vocabulary.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 
 namespace normlab {
 namespace {

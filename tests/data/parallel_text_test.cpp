@@ -1,12 +1,12 @@
 // Parallel text: alignment, and which pairs are dropped and reported.
-#include "data/parallel_text.h"
+#include "normlab/data/parallel_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/file.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

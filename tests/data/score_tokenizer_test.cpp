@@ -1,5 +1,5 @@
 // Tokenisers of scores: cases in which sacreBLEU 2.6.0's rules show.
-#include "data/score_tokenizer.h"
+#include "normlab/data/score_tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

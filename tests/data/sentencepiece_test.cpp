@@ -1,4 +1,4 @@
-#include "data/sentencepiece.h"
+#include "normlab/data/sentencepiece.h"
 
 #include <gtest/gtest.h>
 #include <sentencepiece_processor.h>
@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "base/file.h"
-#include "data/pair_vocabulary.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/data/pair_vocabulary.h"
 #include "sandbox.h"
 
 namespace normlab {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "../sandbox.h"
-#include "base/file.h"
+#include "normlab/base/file.h"
+#include "sandbox.h"
 
 namespace normlab {
 

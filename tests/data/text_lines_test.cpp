@@ -1,13 +1,13 @@
 // Lines of files: plain and packed, whole and damaged.
-#include "data/text_lines.h"
+#include "normlab/data/text_lines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/file.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

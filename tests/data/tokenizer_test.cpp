@@ -1,13 +1,13 @@
 // Tokenizer: nanoGPT's vocabulary, round trips, streaming, and what is refused.
-#include "data/tokenizer.h"
+#include "normlab/data/tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "data/utf8.h"
+#include "normlab/base/error.h"
+#include "normlab/data/utf8.h"
 
 namespace normlab {
 namespace {

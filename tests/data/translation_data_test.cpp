@@ -1,10 +1,10 @@
-#include "data/translation_data.h"
+#include "normlab/data/translation_data.h"
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
-#include "base/file.h"
-#include "base/text.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/base/text.h"
 #include "sandbox.h"
 
 namespace normlab {

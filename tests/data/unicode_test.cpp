@@ -1,5 +1,5 @@
 // Unicode properties: white space, classes old and new, small letters.
-#include "data/unicode.h"
+#include "normlab/data/unicode.h"
 
 #include <gtest/gtest.h>
 

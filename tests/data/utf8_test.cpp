@@ -1,5 +1,5 @@
 // UTF-8: every code point survives the way there and back; every kind of ill-formed sequence is found.
-#include "data/utf8.h"
+#include "normlab/data/utf8.h"
 
 #include <gtest/gtest.h>
 

@@ -17,7 +17,7 @@ from test_scaling import write_points
 from test_translate import write_pairs
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")),
-         *sorted((ROOT / "docs/results").glob("*/README.md"))]
+         *sorted((ROOT / "docs/results").rglob("README.md"))]
 GENERATED = {"docs/command-line.md", "docs/configuration.md"}  # test_docs.py compares them with the program
 
 # Commands that are not run, and why. What stands for them in the sandbox is there before the first command.

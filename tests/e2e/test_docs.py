@@ -8,6 +8,7 @@ from conftest import BINARY, ROOT
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 IMPORTED_NAMES = {"GPTConfig"}  # of other projects
 README_LIMIT = 8 * 1024  # bytes: what a newcomer reads to the end
+RESULTS = sorted((ROOT / "docs/results").rglob("*.md"))
 
 
 def test_generated_pages_are_what_the_program_prints(tmp_path):
@@ -42,7 +43,7 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "tests/reference/README.md"],
+@pytest.mark.parametrize("page", [*PAGES, *RESULTS, ROOT / "tests/reference/README.md"],
                          ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)

@@ -1,4 +1,4 @@
-#include "infer/sample.h"
+#include "normlab/infer/sample.h"
 
 #include <gtest/gtest.h>
 

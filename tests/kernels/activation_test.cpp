@@ -1,9 +1,9 @@
 // GELU, ReLU and SwiGLU with bias and scale, against plain loops in double and in float.
-#include "kernels/activation.h"
+#include "normlab/kernels/activation.h"
 
 #include <gtest/gtest.h>
 
-#include "kernels/column_sums.h"
+#include "normlab/kernels/column_sums.h"
 #include "parity.h"
 
 namespace normlab::testing {

@@ -1,5 +1,5 @@
 // AdamW and the squared norm, against plain loops in double and in float.
-#include "kernels/adamw.h"
+#include "normlab/kernels/adamw.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/attention.h"
+#include "normlab/kernels/attention.h"
 
 namespace normlab::testing {
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "base/text.h"
-#include "kernels/attention.h"
 #include "kernels/attention_cases.h"
 #include "kernels/attention_reference.h"
-#include "kernels/attention_scalar.h"
+#include "normlab/base/text.h"
+#include "normlab/kernels/attention.h"
+#include "normlab/kernels/attention_scalar.h"
 
 namespace normlab::testing {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "base/random.h"
 #include "kernels/attention_cases.h"
+#include "normlab/base/random.h"
 
 namespace normlab::testing {
 

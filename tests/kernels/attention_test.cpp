@@ -2,7 +2,7 @@
 // set of this machine and on the scalar twin. The root-mean-square error of a kernel may be twice (gradients: three
 // times) that of the same computation in plain float, its worst error twice as much again, plus a few units in the
 // last place: a worst error is one draw, and its ratio scatters by two.
-#include "kernels/attention.h"
+#include "normlab/kernels/attention.h"
 
 #include <gtest/gtest.h>
 

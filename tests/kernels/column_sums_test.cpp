@@ -1,5 +1,5 @@
 // Sums over rows in a fixed order.
-#include "kernels/column_sums.h"
+#include "normlab/kernels/column_sums.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Cross-entropy and its gradient in place, against plain loops in double and in float.
-#include "kernels/cross_entropy.h"
+#include "normlab/kernels/cross_entropy.h"
 
 #include <gtest/gtest.h>
 

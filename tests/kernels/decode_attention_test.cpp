@@ -1,12 +1,12 @@
-#include "kernels/decode_attention.h"
+#include "normlab/kernels/decode_attention.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "base/random.h"
 #include "every_target.h"
+#include "normlab/base/random.h"
 
 namespace normlab {
 namespace {

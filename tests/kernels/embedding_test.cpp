@@ -1,5 +1,5 @@
 // The gradient of a table of embeddings.
-#include "kernels/embedding.h"
+#include "normlab/kernels/embedding.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "kernels/isa.h"
+#include "normlab/kernels/isa.h"
 
 namespace normlab::testing {
 

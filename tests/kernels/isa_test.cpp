@@ -1,5 +1,5 @@
 // The instruction set and its setting in the environment.
-#include "kernels/isa.h"
+#include "normlab/kernels/isa.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "base/error.h"
 #include "kernels/every_target.h"
+#include "normlab/base/error.h"
 
 namespace normlab::testing {
 namespace {

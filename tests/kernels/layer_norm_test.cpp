@@ -1,9 +1,9 @@
 // Layer and RMS norm with residual and dropout, against plain loops in double and in float.
-#include "kernels/layer_norm.h"
+#include "normlab/kernels/layer_norm.h"
 
 #include <gtest/gtest.h>
 
-#include "kernels/column_sums.h"
+#include "normlab/kernels/column_sums.h"
 #include "parity.h"
 
 namespace normlab::testing {

@@ -1,9 +1,9 @@
 // The lerp-normalise residual of nGPT, against plain loops in double and in float.
-#include "kernels/lerp_norm.h"
+#include "normlab/kernels/lerp_norm.h"
 
 #include <gtest/gtest.h>
 
-#include "kernels/column_sums.h"
+#include "normlab/kernels/column_sums.h"
 #include "parity.h"
 
 namespace normlab::testing {

@@ -1,5 +1,5 @@
 // Row transforms alone, as a cache of normalised keys uses them; their gradients are tested through attention.
-#include "kernels/lp_norm.h"
+#include "normlab/kernels/lp_norm.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <limits>
 #include <vector>
 
-#include "base/random.h"
 #include "kernels/every_target.h"
-#include "kernels/lp_norm_scalar.h"
+#include "normlab/base/random.h"
+#include "normlab/kernels/lp_norm_scalar.h"
 
 namespace normlab::testing {
 namespace {

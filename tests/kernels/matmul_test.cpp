@@ -1,5 +1,5 @@
 // Matrix products against a plain loop in double and in float.
-#include "kernels/matmul.h"
+#include "normlab/kernels/matmul.h"
 
 #include <gtest/gtest.h>
 

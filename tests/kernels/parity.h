@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
+#include "normlab/base/random.h"
 
 namespace normlab::testing {
 

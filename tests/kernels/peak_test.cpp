@@ -1,5 +1,5 @@
 // The measured peak.
-#include "kernels/peak.h"
+#include "normlab/kernels/peak.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The constraint on weights: rows and columns of norm 1, or at most 1, on every instruction set and by the scalar twin.
-#include "kernels/unit_vectors.h"
+#include "normlab/kernels/unit_vectors.h"
 
 #include <gtest/gtest.h>
 

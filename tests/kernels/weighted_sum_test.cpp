@@ -1,9 +1,9 @@
 // The weighted sum of stream and branch, against its definition in double.
-#include "kernels/weighted_sum.h"
+#include "normlab/kernels/weighted_sum.h"
 
 #include <gtest/gtest.h>
 
-#include "kernels/column_sums.h"
+#include "normlab/kernels/column_sums.h"
 #include "parity.h"
 
 namespace normlab::testing {

@@ -1,4 +1,4 @@
-#include "models/beam_search.h"
+#include "normlab/models/beam_search.h"
 
 #include <gtest/gtest.h>
 

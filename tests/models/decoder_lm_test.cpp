@@ -1,9 +1,9 @@
-#include "models/decoder_lm.h"
+#include "normlab/models/decoder_lm.h"
 
 #include <gmock/gmock.h>
 
-#include "base/error.h"
 #include "gradient_check.h"
+#include "normlab/base/error.h"
 #include "recommended.h"
 
 namespace normlab {

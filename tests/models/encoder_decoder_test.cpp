@@ -1,4 +1,4 @@
-#include "models/encoder_decoder.h"
+#include "normlab/models/encoder_decoder.h"
 
 #include <gtest/gtest.h>
 

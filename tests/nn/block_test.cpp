@@ -1,4 +1,4 @@
-#include "nn/block.h"
+#include "normlab/nn/block.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // The constants of the approximately normalised transformer: the mean norm after each factor is 1.
-#include "nn/mlp_factors.h"
+#include "normlab/nn/mlp_factors.h"
 
 #include <gtest/gtest.h>
 
-#include "norm/nu.h"
-#include "ops/activation.h"
-#include "ops/lp_norm.h"
+#include "normlab/norm/nu.h"
+#include "normlab/ops/activation.h"
+#include "normlab/ops/lp_norm.h"
 
 namespace normlab {
 namespace {

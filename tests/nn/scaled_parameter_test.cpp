@@ -1,4 +1,4 @@
-#include "nn/scaled_parameter.h"
+#include "normlab/nn/scaled_parameter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "nn/stream_norm.h"
+#include "normlab/nn/stream_norm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "norm/factor.h"
+#include "normlab/norm/factor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "norm/nu.h"
+#include "normlab/norm/nu.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "norm/scheme.h"
+#include "normlab/norm/scheme.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 
 namespace normlab {
 namespace {
@@ -68,7 +68,7 @@ TEST(Scheme, RefusesWhatMakesNoSense) {
       {"cosine", {"norm.stored_scale=0.1"}, "norm.stored_scale=init"},
       {"cosine", {"norm.gain_init=-1"}, "above 0"},
       {"lp", {"norm.gain_max=3"}, "norm.gain_form=exp"},
-      {"lp", {"norm.logit_scale=init"}, "norm.stored_scale"},
+      {"lp", {"norm.logit_scale=init"}, "no rule of the logits"},
       {"none", {"norm.stored_scale=0.1"}, "none of them"},
       {"lp", {"norm.stored_scale=sqrt(d_head)"}, "1/sqrt(d_model)"},
       {"ngpt", {"norm.embedding=fixnorm"}, "norm.embedding=none"},

@@ -1,9 +1,9 @@
-#include "ops/activation.h"
+#include "normlab/ops/activation.h"
 
 #include <gtest/gtest.h>
 
-#include "base/fields.h"
 #include "fused_check.h"
+#include "normlab/base/fields.h"
 
 namespace normlab {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/add_norm.h"
+#include "normlab/ops/add_norm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The fused op against the composite one: values, every gradient, the split of the batch, the number of threads.
-#include "ops/attention_fused.h"
+#include "normlab/ops/attention_fused.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 
 namespace normlab {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "gradient_check.h"
-#include "ops/attention.h"
+#include "normlab/ops/attention.h"
 
 namespace normlab {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/attention_stats.h"
+#include "normlab/ops/attention_stats.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "ops/attention.h"
+#include "normlab/ops/attention.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
 #include "gradient_check.h"
+#include "normlab/base/error.h"
 
 namespace normlab {
 namespace {

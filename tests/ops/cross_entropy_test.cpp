@@ -1,10 +1,10 @@
-#include "ops/cross_entropy.h"
+#include "normlab/ops/cross_entropy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "fused_check.h"
+#include "normlab/base/error.h"
 
 namespace normlab {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/embedding.h"
+#include "normlab/ops/embedding.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ops/linear.h"
+#include "normlab/ops/linear.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "ops/lp_norm.h"
+#include "normlab/ops/lp_norm.h"
 
 #include <gtest/gtest.h>
 #include <torch/autograd.h>

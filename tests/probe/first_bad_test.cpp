@@ -1,4 +1,4 @@
-#include "probe/first_bad.h"
+#include "normlab/probe/first_bad.h"
 
 #include <gmock/gmock.h>
 

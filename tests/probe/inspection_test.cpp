@@ -1,4 +1,4 @@
-#include "probe/inspection.h"
+#include "normlab/probe/inspection.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "probe/row_norms.h"
+#include "normlab/probe/row_norms.h"
 
 #include <gtest/gtest.h>
 

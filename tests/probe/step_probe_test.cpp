@@ -1,4 +1,4 @@
-#include "probe/step_probe.h"
+#include "normlab/probe/step_probe.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,10 @@
 #include <map>
 #include <set>
 
-#include "base/text.h"
-#include "ops/attention_stats.h"
-#include "train/stepper.h"
+#include "normlab/base/text.h"
+#include "normlab/ops/attention_stats.h"
+#include "normlab/probe/attention_readings.h"
+#include "normlab/train/stepper.h"
 
 namespace normlab {
 namespace {

@@ -1,12 +1,12 @@
 // The claims of docs/theory.md.
-#include "probe/theory.h"
+#include "normlab/probe/theory.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "models/decoder_lm.h"
-#include "ops/attention.h"
+#include "normlab/models/decoder_lm.h"
+#include "normlab/ops/attention.h"
 
 namespace normlab {
 namespace {

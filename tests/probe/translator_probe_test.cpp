@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 
-#include "base/text.h"
-#include "ops/attention_stats.h"
-#include "probe/step_probe.h"
-#include "train/stepper.h"
+#include "normlab/base/text.h"
+#include "normlab/ops/attention_stats.h"
+#include "normlab/probe/step_probe.h"
+#include "normlab/train/stepper.h"
 
 namespace normlab {
 namespace {

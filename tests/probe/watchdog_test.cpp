@@ -1,4 +1,4 @@
-#include "probe/watchdog.h"
+#include "normlab/probe/watchdog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,13 +1,13 @@
 // The manifest of a run.
-#include "record/manifest.h"
+#include "normlab/record/manifest.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/file.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

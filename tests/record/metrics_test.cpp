@@ -1,5 +1,5 @@
 // The metrics log: exact numbers, torn lines, and going back to an earlier step.
-#include "record/metrics.h"
+#include "normlab/record/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/random.h"
+#include "normlab/base/error.h"
+#include "normlab/base/random.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

@@ -1,5 +1,5 @@
 // The folder of a run: who may use it, its checkpoints, and what kills leave.
-#include "record/run_dir.h"
+#include "normlab/record/run_dir.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 
 #include <csignal>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/file.h"
-#include "base/staging.h"
-#include "base/text.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/base/staging.h"
+#include "normlab/base/text.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

@@ -1,14 +1,14 @@
 // The header of a safetensors file: every kind of damage is named, and no mutation gets past the checks.
-#include "record/safetensors_header.h"
+#include "normlab/record/safetensors_header.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/file.h"
-#include "base/random.h"
-#include "base/text.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/base/random.h"
+#include "normlab/base/text.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

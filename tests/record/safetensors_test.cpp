@@ -1,5 +1,5 @@
 // The safetensors format: round trips, the files of the reference, a full disk.
-#include "record/safetensors.h"
+#include "normlab/record/safetensors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 
 #include <csignal>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/file.h"
-#include "base/text.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/base/text.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

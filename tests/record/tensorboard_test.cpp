@@ -1,5 +1,5 @@
 // TensorBoard event files against bytes made by the tensorboard package.
-#include "record/tensorboard.h"
+#include "normlab/record/tensorboard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <csignal>
 #include <cstring>
 
-#include "../sandbox.h"
-#include "base/error.h"
-#include "base/text.h"
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "sandbox.h"
 
 namespace normlab {
 namespace {

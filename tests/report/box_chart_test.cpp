@@ -1,12 +1,12 @@
 // Tests of box plots.
-#include "report/box_chart.h"
+#include "normlab/report/box_chart.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 #include "xml_check.h"
 
 namespace normlab {

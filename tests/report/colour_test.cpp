@@ -1,5 +1,5 @@
 // Tests of colours as the eye sees them.
-#include "report/colour.h"
+#include "normlab/report/colour.h"
 
 #include <gtest/gtest.h>
 

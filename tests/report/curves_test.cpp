@@ -1,12 +1,12 @@
 // Tests of curves: views, keys, ranges, gaps.
-#include "report/curves.h"
+#include "normlab/report/curves.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 #include "xml_check.h"
 
 namespace normlab {

@@ -1,12 +1,12 @@
 // Tests of values over categories.
-#include "report/dot_chart.h"
+#include "normlab/report/dot_chart.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 #include "xml_check.h"
 
 namespace normlab {

@@ -1,5 +1,5 @@
 // Tests of figures: the HTML around a chart and the file of its own.
-#include "report/figure.h"
+#include "normlab/report/figure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

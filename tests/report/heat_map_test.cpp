@@ -1,5 +1,5 @@
 // Tests of heat maps.
-#include "report/heat_map.h"
+#include "normlab/report/heat_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
-#include "report/palette.h"
+#include "normlab/base/error.h"
+#include "normlab/report/palette.h"
 #include "xml_check.h"
 
 namespace normlab {

@@ -1,5 +1,5 @@
 // Tests of the values for the script.
-#include "report/hover.h"
+#include "normlab/report/hover.h"
 
 #include <gtest/gtest.h>
 

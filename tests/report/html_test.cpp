@@ -1,5 +1,5 @@
 // Tests of safe HTML.
-#include "report/html.h"
+#include "normlab/report/html.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests of the layout of text.
-#include "report/layout.h"
+#include "normlab/report/layout.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Tests of keys at line ends and in legends.
-#include "report/legend.h"
+#include "normlab/report/legend.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

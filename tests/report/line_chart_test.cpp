@@ -1,13 +1,13 @@
 // Tests of line charts.
-#include "report/line_chart.h"
+#include "normlab/report/line_chart.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
-#include "base/text.h"
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
 #include "xml_check.h"
 
 namespace normlab {

@@ -1,5 +1,5 @@
 // Tests of the page: safe, self-contained, small, the same in every locale.
-#include "report/page.h"
+#include "normlab/report/page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <cmath>
 #include <locale>
 
-#include "base/text.h"
-#include "report/assets.h"
-#include "report/colour.h"
-#include "report/line_chart.h"
-#include "report/panels.h"
+#include "normlab/base/text.h"
+#include "normlab/report/assets.h"
+#include "normlab/report/colour.h"
+#include "normlab/report/line_chart.h"
+#include "normlab/report/panels.h"
 #include "xml_check.h"
 
 namespace normlab {

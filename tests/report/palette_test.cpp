@@ -1,11 +1,11 @@
 // Tests of the palette: seen on both backgrounds, told apart, the baseline emphasised.
-#include "report/palette.h"
+#include "normlab/report/palette.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "report/colour.h"
+#include "normlab/report/colour.h"
 
 namespace normlab {
 namespace {

@@ -1,5 +1,5 @@
 // Tests of small multiples.
-#include "report/panels.h"
+#include "normlab/report/panels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "base/text.h"
+#include "normlab/base/text.h"
 #include "xml_check.h"
 
 namespace normlab {

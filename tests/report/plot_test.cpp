@@ -1,5 +1,5 @@
 // Tests of axes and plots.
-#include "report/plot.h"
+#include "normlab/report/plot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

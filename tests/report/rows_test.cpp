@@ -1,10 +1,10 @@
 // Tests of row charts' frames.
-#include "report/rows.h"
+#include "normlab/report/rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "normlab/base/text.h"
 #include "xml_check.h"
 
 namespace normlab {

@@ -1,5 +1,5 @@
 // Tests of scales, ticks and units.
-#include "report/scale.h"
+#include "normlab/report/scale.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

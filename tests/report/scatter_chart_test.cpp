@@ -1,12 +1,12 @@
 // Tests of points over two numbers.
-#include "report/scatter_chart.h"
+#include "normlab/report/scatter_chart.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 #include "xml_check.h"
 
 namespace normlab {

@@ -1,11 +1,11 @@
 // Tests of the SVG writer.
-#include "report/svg.h"
+#include "normlab/report/svg.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 
 namespace normlab {
 namespace {

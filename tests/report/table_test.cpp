@@ -1,5 +1,5 @@
 // Tests of tables in their four forms.
-#include "report/table.h"
+#include "normlab/report/table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 #include "xml_check.h"
 
 namespace normlab {

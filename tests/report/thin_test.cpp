@@ -1,5 +1,5 @@
 // Tests of the thinning of curves.
-#include "report/thin.h"
+#include "normlab/report/thin.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // BLEU: scores that sacreBLEU 2.6.0 gives, every smoothing, one and two references, nothing to match.
-#include "stats/bleu.h"
+#include "normlab/stats/bleu.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // BCa intervals against SciPy on the very same resamples, and their coverage of a known effect.
-#include "stats/bootstrap.h"
+#include "normlab/stats/bootstrap.h"
 
 #include <cmath>
 
-#include "base/random.h"
 #include "draws.h"
+#include "normlab/base/random.h"
 #include "refusal.h"
 
 namespace normlab {

@@ -1,5 +1,5 @@
 // chrF: scores that sacreBLEU 2.6.0 gives, and its edges.
-#include "stats/chrf.h"
+#include "normlab/stats/chrf.h"
 
 #include <gtest/gtest.h>
 

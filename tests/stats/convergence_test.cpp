@@ -1,5 +1,5 @@
 // Crossing of a target loss by hand, and the speed-up factor against SciPy.
-#include "stats/convergence.h"
+#include "normlab/stats/convergence.h"
 
 #include <gmock/gmock.h>
 

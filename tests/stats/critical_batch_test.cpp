@@ -1,4 +1,4 @@
-#include "stats/critical_batch.h"
+#include "normlab/stats/critical_batch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Bootstraps of curves: their draws, the test that chooses, and coverage where variances are unequal.
-#include "stats/curve_bootstrap.h"
+#include "normlab/stats/curve_bootstrap.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <limits>
 #include <numeric>
 
+#include "normlab/stats/scaling_model.h"
 #include "scaling_points.h"
-#include "stats/scaling_model.h"
 
 namespace normlab {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include "base/random.h"
+#include "normlab/base/random.h"
 
 namespace normlab {
 

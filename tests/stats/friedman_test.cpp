@@ -1,5 +1,5 @@
 // The Friedman test and Nemenyi's critical difference against SciPy and Demsar's published example.
-#include "stats/friedman.h"
+#include "normlab/stats/friedman.h"
 
 #include <gmock/gmock.h>
 

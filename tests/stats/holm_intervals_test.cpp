@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "draws.h"
+#include "normlab/stats/paired.h"
 #include "refusal.h"
-#include "stats/paired.h"
 
 namespace normlab {
 namespace {

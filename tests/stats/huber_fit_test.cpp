@@ -1,4 +1,4 @@
-#include "stats/huber_fit.h"
+#include "normlab/stats/huber_fit.h"
 
 #include <gtest/gtest.h>
 

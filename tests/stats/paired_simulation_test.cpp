@@ -7,9 +7,9 @@
 #include <numeric>
 #include <vector>
 
-#include "base/random.h"
 #include "draws.h"
-#include "stats/paired.h"
+#include "normlab/base/random.h"
+#include "normlab/stats/paired.h"
 
 namespace normlab {
 namespace {

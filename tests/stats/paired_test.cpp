@@ -1,5 +1,5 @@
 // Paired tests against SciPy, statsmodels and published examples.
-#include "stats/paired.h"
+#include "normlab/stats/paired.h"
 
 #include <gmock/gmock.h>
 

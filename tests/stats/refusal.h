@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 
 namespace normlab {
 

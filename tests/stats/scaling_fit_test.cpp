@@ -1,10 +1,10 @@
-#include "stats/scaling_fit.h"
+#include "normlab/stats/scaling_fit.h"
 
 #include <gtest/gtest.h>
 
+#include "normlab/stats/scaling_model.h"
 #include "refusal.h"
 #include "scaling_points.h"
-#include "stats/scaling_model.h"
 
 namespace normlab {
 namespace {

@@ -1,4 +1,4 @@
-#include "stats/scaling_frontier.h"
+#include "normlab/stats/scaling_frontier.h"
 
 #include <gtest/gtest.h>
 

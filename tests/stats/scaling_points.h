@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "draws.h"
-#include "stats/scaling_fit.h"
+#include "normlab/stats/scaling_fit.h"
 
 namespace normlab {
 

@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "normlab/stats/scaling_frontier.h"
 #include "scaling_points.h"
-#include "stats/scaling_frontier.h"
 
 namespace normlab {
 namespace {

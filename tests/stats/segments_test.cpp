@@ -1,5 +1,5 @@
 // Segments: ids, sums and n-grams.
-#include "stats/segments.h"
+#include "normlab/stats/segments.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "stats/sensitivity.h"
+#include "normlab/stats/sensitivity.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "base/error.h"
+#include "normlab/base/error.h"
 
 namespace normlab {
 namespace {

@@ -1,9 +1,9 @@
 // Paired tests of scores: what they must find, their level, and their reproducibility.
-#include "stats/significance.h"
+#include "normlab/stats/significance.h"
 
 #include <gtest/gtest.h>
 
-#include "base/random.h"
+#include "normlab/base/random.h"
 #include "refusal.h"
 
 namespace normlab {

@@ -1,5 +1,5 @@
 // Summary numbers against numpy, SciPy and matplotlib.
-#include "stats/summary.h"
+#include "normlab/stats/summary.h"
 
 #include <gmock/gmock.h>
 

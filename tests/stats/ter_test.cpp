@@ -1,9 +1,9 @@
 // TER: edits that sacreBLEU 2.6.0 finds, and long sentences within a limit of time.
-#include "stats/ter.h"
+#include "normlab/stats/ter.h"
 
 #include <gtest/gtest.h>
 
-#include "base/random.h"
+#include "normlab/base/random.h"
 #include "translation_examples.h"
 
 namespace normlab {

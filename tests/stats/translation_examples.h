@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/segments.h"
+#include "normlab/stats/segments.h"
 
 namespace normlab {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "study/results.h"
+#include "normlab/study/analyse/results.h"
 
 namespace normlab {
 

@@ -2,14 +2,14 @@
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 
-#include "base/error.h"
-#include "base/file.h"
-#include "base/text.h"
-#include "infer/sample.h"
-#include "models/translate.h"
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/base/text.h"
+#include "normlab/infer/sample.h"
+#include "normlab/models/translate.h"
+#include "normlab/train/average.h"
+#include "normlab/train/session.h"
 #include "sandbox.h"
-#include "train/average.h"
-#include "train/session.h"
 
 namespace normlab {
 namespace {
@@ -55,7 +55,7 @@ class EveryCheckpoint : public testing::Test {
   NamedTensors train(const std::string& scheme, bool translator, const std::string& name, int max_steps, bool resumed) {
     const Config config = resolve_config(settings(scheme, translator, max_steps)).config;
     const auto run =
-        open_session({.config = config, .folder = folder_ / name, .going_on = resumed, .command = {"test"}});
+        open_session({.config = config, .folder = folder_ / name, .resuming = resumed, .command = {"test"}});
     EXPECT_EQ(run->run([](const Progress&) {}), Outcome::finished);
     EXPECT_EQ(run->state().step, max_steps);
     return translator ? load_translator(folder_ / name / "checkpoints/latest").model.state()
@@ -104,9 +104,9 @@ TEST_F(EveryCheckpoint, OfATranslator) {
     };
     const auto lines = translated();
     ASSERT_EQ(lines.size(), 2U);
-    EXPECT_TRUE(std::isfinite(lines[0].ways.at(0).score));
+    EXPECT_TRUE(std::isfinite(lines[0].alternatives.at(0).score));
     load_average(folder_ / "whole", 2, loaded.model);
-    EXPECT_TRUE(std::isfinite(translated()[1].ways.at(0).score));
+    EXPECT_TRUE(std::isfinite(translated()[1].alternatives.at(0).score));
     for (const char* name : {"whole", "parts"}) fs::remove_all(folder_ / name);
   }
   EXPECT_GT(trained, 15);

@@ -2,8 +2,8 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "normlab/train/stepper.h"
 #include "recommended.h"
-#include "train/stepper.h"
 
 namespace normlab {
 namespace {

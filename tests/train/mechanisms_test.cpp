@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "train/stepper.h"
+#include "normlab/train/stepper.h"
 
 namespace normlab {
 namespace {

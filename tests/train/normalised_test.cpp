@@ -1,9 +1,9 @@
 // What the approximately normalised transformer promises: norms near 1 at any depth, rows of weights at most 1 long.
 #include <gtest/gtest.h>
 
-#include "models/decoder_lm.h"
+#include "normlab/models/decoder_lm.h"
+#include "normlab/train/stepper.h"
 #include "recommended.h"
-#include "train/stepper.h"
 
 namespace normlab {
 namespace {

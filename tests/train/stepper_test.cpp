@@ -1,4 +1,4 @@
-#include "train/stepper.h"
+#include "normlab/train/stepper.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>

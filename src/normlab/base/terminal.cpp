@@ -1,0 +1,140 @@
+// The terminal: each change of the screen is one write, so that lines of several processes do not mix.
+#include "normlab/base/terminal.h"
+
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <mutex>
+
+#include "normlab/base/text.h"
+
+namespace normlab {
+namespace {
+
+constexpr std::string_view to_line_start = "\r", erase_rest = "\x1b[K", erase_below = "\x1b[J",
+                           reset_colour = "\x1b[0m";
+constexpr auto redraw_interval = std::chrono::milliseconds(100);
+constexpr auto plain_interval = std::chrono::seconds(5);
+
+std::mutex screen;
+ProgressLine* shown_line = nullptr;
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+bool can_redraw(int descriptor) { return is_terminal(descriptor) && environment("TERM") != "dumb"; }
+
+// What cannot be printed on the screen cannot be reported there either: failures are ignored.
+void print(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(descriptor, text.data(), text.size());
+    if (count < 0 && errno != EINTR) return;
+    if (count > 0) text.remove_prefix(static_cast<size_t>(count));
+  }
+}
+
+// Length of the character or colour sequence at the start of the text, and the columns it takes.
+struct Glyph {
+  size_t bytes;
+  int columns;
+};
+Glyph first_glyph(std::string_view text) {
+  if (text.starts_with("\x1b[")) {
+    const size_t end = text.find_first_not_of("0123456789;", 2);
+    return {end == std::string_view::npos ? text.size() : end + 1, 0};
+  }
+  size_t bytes = 1;
+  while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) ++bytes;
+  return {bytes, 1};
+}
+
+}  // namespace
+
+bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
+
+int terminal_width(int descriptor) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const auto columns = parse_integer(environment("COLUMNS"));
+  return columns && *columns > 0 && *columns < 10000 ? static_cast<int>(*columns) : 80;
+}
+
+int terminal_height(int descriptor) {
+  winsize size{};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+}
+
+bool use_colour(int descriptor) {
+  return can_redraw(descriptor) && environment("NO_COLOR").empty() && environment("CLICOLOR") != "0";
+}
+
+std::string clip_to_width(std::string_view text, int columns) {
+  size_t end = 0;
+  bool coloured = false;
+  for (int used = 0; end < text.size();) {
+    const Glyph glyph = first_glyph(text.substr(end));
+    if (used + glyph.columns > columns) return str(text.substr(0, end), coloured ? reset_colour : "");
+    used += glyph.columns;
+    end += glyph.bytes;
+    coloured = coloured || glyph.columns == 0;
+  }
+  return std::string(text);
+}
+
+void log_line(std::string_view line) {
+  const std::lock_guard guard(screen);
+  const bool above = shown_line && shown_line->redraws_ && shown_line->shown_at_;
+  if (above) {
+    const std::string up = shown_line->to_first_row();
+    const std::string_view erase = shown_line->rows_ > 1 ? erase_below : erase_rest;
+    shown_line->rows_ = 1;
+    print(shown_line->descriptor_, str(up, erase, line, "\n", shown_line->drawing()));
+  } else {
+    print(STDERR_FILENO, str(line, "\n"));
+  }
+}
+
+ProgressLine::ProgressLine(int descriptor) : descriptor_(descriptor), redraws_(can_redraw(descriptor)) {}
+
+std::string ProgressLine::to_first_row() const {
+  return rows_ > 1 ? str(to_line_start, "\x1b[", rows_ - 1, "A") : std::string(to_line_start);
+}
+
+std::string ProgressLine::drawing() {
+  if (!redraws_) return text_ + "\n";
+  const std::vector<std::string> rows = split(text_, '\n');
+  std::string out = to_first_row();
+  for (size_t i = 0; i < rows.size(); ++i)
+    // The last column stays free: writing to it makes some terminals wrap.
+    out += str(i > 0 ? "\n" : "", clip_to_width(rows[i], terminal_width(descriptor_) - 1), erase_rest);
+  if (rows_ > rows.size()) out += erase_below;
+  rows_ = rows.size();
+  return out;
+}
+
+void ProgressLine::update(std::string_view text, Clock::time_point now) {
+  const std::lock_guard guard(screen);
+  shown_line = this;
+  text_ = text;
+  pending_ = true;
+  const Clock::duration interval = redraws_ ? Clock::duration(redraw_interval) : Clock::duration(plain_interval);
+  if (shown_at_ && now - *shown_at_ < interval) return;
+  print(descriptor_, drawing());
+  shown_at_ = now;
+  pending_ = false;
+}
+
+void ProgressLine::finish() {
+  const std::lock_guard guard(screen);
+  print(descriptor_, str(pending_ ? drawing() : "", redraws_ && shown_at_ ? "\n" : ""));
+  pending_ = false;
+  rows_ = 0;
+  shown_at_.reset();
+  if (shown_line == this) shown_line = nullptr;
+}
+
+}  // namespace normlab

@@ -1,0 +1,194 @@
+// normlab bench: the verb, and how rows are measured and shown.
+#include "normlab/cli/bench/bench.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "normlab/base/signals.h"
+#include "normlab/base/terminal.h"
+#include "normlab/base/text.h"
+#include "normlab/kernels/isa.h"
+#include "normlab/kernels/peak.h"
+#include "normlab/record/manifest.h"
+#include "normlab/stats/summary.h"
+
+namespace normlab {
+namespace {
+
+constexpr int warm_ups = 2;
+constexpr double seconds_wanted = 15.0;  // of measuring a config, when --repeat does not say
+constexpr int fewest_rounds = 5, most_rounds = 50;
+
+// The threads of another process or pool spin for a few milliseconds after their work; this outlasts them.
+void let_others_settle() { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }
+
+// A column of the table; it is left out when no row has a value.
+struct BenchColumn {
+  std::string title;
+  bool is_text;
+  std::function<std::string(const BenchRow&)> value;
+};
+
+std::string in_bytes(const std::optional<int64_t>& bytes) { return bytes ? si(static_cast<double>(*bytes)) + "B" : ""; }
+
+const std::vector<BenchColumn>& columns() {
+  static const std::vector<BenchColumn> all = {
+      {"config", true, [](const BenchRow& r) { return r.config; }},
+      {"scheme", true, [](const BenchRow& r) { return r.scheme; }},
+      {"path", true, [](const BenchRow& r) { return r.path; }},
+      {"min ms", false, [](const BenchRow& r) { return significant(1e3 * r.fastest(), 4); }},
+      {"median ms", false, [](const BenchRow& r) { return significant(1e3 * median(r.seconds), 4); }},
+      {"FLOP/s", false, [](const BenchRow& r) { return si(r.flops / r.fastest()); }},
+      {"of peak", false, [](const BenchRow& r) { return fixed(100.0 * r.share_of_peak(), 1) + " %"; }},
+      {"ratio", false, [](const BenchRow& r) { return fixed(r.ratio, 3); }},
+      {"tokens/s", false,
+       [](const BenchRow& r) { return r.tokens > 0 ? si(static_cast<double>(r.tokens) / r.fastest()) : ""; }},
+      {"peak memory", false, [](const BenchRow& r) { return in_bytes(r.peak_bytes); }},
+      {"extra memory", false, [](const BenchRow& r) { return in_bytes(r.extra_bytes); }},
+  };
+  return all;
+}
+
+std::string padded(const std::string& text, size_t width, bool is_text) {
+  const std::string spaces(width - text.size(), ' ');
+  return is_text ? text + spaces : spaces + text;
+}
+
+}  // namespace
+
+double BenchRow::fastest() const { return *std::min_element(seconds.begin(), seconds.end()); }
+
+double timed(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Bench::Bench(std::string name, const BenchOptions& options) : name_(std::move(name)), options_(options) {}
+
+int Bench::rounds_for(double round_seconds) const {
+  if (options_.repeat > 0) return options_.repeat;
+  const double wanted = std::ceil(seconds_wanted / std::max(round_seconds, 1e-9));
+  return static_cast<int>(std::clamp(wanted, double{fewest_rounds}, double{most_rounds}));
+}
+
+void Bench::measure(std::vector<Contender> contenders) {
+  ProgressLine progress;
+  const auto run = [&](Contender& one, const std::string& stage) {
+    progress.update(str(one.row.config, "  ", stage, "  ", one.row.scheme, " ", one.row.path));
+    let_others_settle();
+    return one.run();
+  };
+  double round_seconds = 0.0;
+  for (Contender& one : contenders)
+    for (int i = 0; i < warm_ups && !stop_requested(); ++i) {
+      const double seconds = run(one, "warm-up");
+      if (i + 1 == warm_ups) round_seconds += seconds;
+    }
+  const int rounds = rounds_for(round_seconds);
+  const size_t n = contenders.size();
+  const double peak_seconds = std::clamp(round_seconds / static_cast<double>(std::max<size_t>(1, n)), 0.02, 1.0);
+  double peak = 0.0;
+  for (size_t turn = 0; turn < n * static_cast<size_t>(rounds) && !stop_requested(); ++turn) {
+    const size_t round = turn / n;
+    if (turn % n == 0) {
+      let_others_settle();
+      peak = std::max(peak, measured_peak(at::get_num_threads(), peak_seconds));
+    }
+    Contender& one = contenders[(turn + round) % n];
+    const double seconds = run(one, str("round ", round + 1, "/", rounds));
+    if (!stop_requested()) one.row.seconds.push_back(seconds);
+  }
+  const size_t group = rows_.size();
+  for (Contender& one : contenders) {
+    if (one.row.seconds.empty()) continue;
+    if (one.finish && !stop_requested()) one.finish(one.row);
+    rows_.push_back(std::move(one.row));
+    rows_.back().peak = peak;
+    rows_.back().ratio = rows_.back().fastest() / rows_[group].fastest();
+  }
+}
+
+nlohmann::ordered_json Bench::to_json(const BenchRow& row) const {
+  const Machine machine = this_machine();
+  nlohmann::ordered_json out = {{"bench", name_},
+                                {"config", row.config},
+                                {"scheme", row.scheme},
+                                {"path", row.path},
+                                {"threads", at::get_num_threads()},
+                                {"repeats", row.seconds.size()},
+                                {"min_s", row.fastest()},
+                                {"median_s", median(row.seconds)},
+                                {"flops", row.flops},
+                                {"flops_per_s", row.flops / row.fastest()},
+                                {"peak_flops_per_s", row.peak},
+                                {"share_of_peak", row.share_of_peak()},
+                                {"ratio", row.ratio}};
+  if (row.tokens > 0) out["tokens_per_s"] = static_cast<double>(row.tokens) / row.fastest();
+  if (row.peak_bytes) out["peak_bytes"] = *row.peak_bytes;
+  if (row.extra_bytes) out["extra_bytes"] = *row.extra_bytes;
+  out["machine"] = {{"cpu", machine.cpu}, {"isa", isa_name()}, {"cores", machine.cores}};
+  out["date"] = utc_time(std::chrono::system_clock::now());
+  return out;
+}
+
+void Bench::print_table() const {
+  std::vector<std::string> lines(rows_.size() + 1);
+  for (const BenchColumn& column : columns()) {
+    std::vector<std::string> cells = {column.title};
+    size_t width = column.title.size();
+    bool any = false;
+    for (const BenchRow& row : rows_) {
+      cells.push_back(column.value(row));
+      width = std::max(width, cells.back().size());
+      any = any || !cells.back().empty();
+    }
+    if (!any) continue;
+    for (size_t i = 0; i < lines.size(); ++i)
+      lines[i] += (lines[i].empty() ? "" : "  ") + padded(cells[i], width, column.is_text);
+  }
+  for (const std::string& line : lines) print_line(line);
+}
+
+Exit Bench::report(const std::string& next) {
+  if (options_.json) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const BenchRow& row : rows_) all.push_back(to_json(row));
+    print_json(all);
+  } else {
+    if (!rows_.empty()) print_table();
+    const int threads = at::get_num_threads();
+    double peak = 0.0;
+    for (const BenchRow& row : rows_) peak = std::max(peak, row.peak);
+    print_line(str("\n", this_machine().cpu, ", ", threads, threads == 1 ? " thread, " : " threads, ", isa_name(),
+                   "; peak ", si(peak), "FLOP/s measured. ratio: fastest time over that of the config's first row."));
+  }
+  if (stop_requested()) {
+    log_line(str("stopped; ", rows_.size(), " rows were measured"));
+    return Exit::stopped;
+  }
+  log_line(str("next: ", next));
+  return Exit::done;
+}
+
+void add_bench(CLI::App& app, Exit& exit) {
+  auto* verb = add_torch_verb(app, "bench");
+  verb->require_subcommand(1);
+  add_bench_step(*verb, exit);
+  add_bench_attention(*verb, exit);
+  add_bench_ops(*verb, exit);
+  add_bench_study(*verb, exit);
+  add_bench_decode(*verb, exit);
+  add_bench_beam(*verb, exit);
+  verb->footer(
+      "Examples:\n"
+      "  normlab bench step --config S --scheme none lp:2.5\n"
+      "  normlab bench attention --lengths 256 1024 --json\n"
+      "Ctrl-C ends with the rows measured so far and exit code 75.");
+}
+
+}  // namespace normlab

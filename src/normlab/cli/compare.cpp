@@ -1,0 +1,277 @@
+// normlab compare: a study, from its file to finished trials.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+
+#include "normlab/base/signals.h"
+#include "normlab/base/terminal.h"
+#include "normlab/base/text.h"
+#include "normlab/cli/torch_verbs.h"
+#include "normlab/cli/verbs.h"
+#include "normlab/kernels/isa.h"
+#include "normlab/record/manifest.h"
+#include "normlab/study/present/scaling_tables.h"
+#include "normlab/study/run/cost.h"
+#include "normlab/study/run/progress.h"
+#include "normlab/study/run/runner.h"
+#include "normlab/study/run/schedule.h"
+#include "normlab/study/run/study_folder.h"
+#include "normlab/study/run/tuning.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct CompareOptions {
+  ConfigOptions config;
+  std::string out;
+  int jobs = 0, nice = 10;
+  bool dry_run = false, prepare = false, json = false, quiet = false;
+};
+
+// What the user asks for; without --config it is what the folder holds.
+StudySpec wanted_study(const CompareOptions& options) {
+  std::vector<Setting> settings;
+  const bool resuming = options.config.files.empty() && is_study(options.out);
+  if (resuming) settings = read_toml((fs::path(options.out) / "study.toml").string());
+  for (Setting& setting : options.config.settings()) settings.push_back(std::move(setting));
+  for (Setting& setting : settings)  // `normlab trial` may be called from elsewhere
+    if (setting.key == "data.source" && !setting.is_list && fs::exists(setting.values.front()))
+      setting.values = {fs::absolute(setting.values.front()).lexically_normal().string()};
+  StudySpec spec = read_study(settings);
+  spec.version = NORMLAB_VERSION;
+  return spec;
+}
+
+std::string size_of(const Plan& plan) {
+  const auto count = [](size_t n, const char* what) { return str(n, " ", what, n == 1 ? "" : "s"); };
+  return str(count(plan.variants.size(), "variant"), " x ", count(plan.folds.size(), "fold"), " x ",
+             count(plan.seeds.size(), "seed"), " = ", count(plan.trials.size(), "trial"));
+}
+
+Json summary_of(const Plan& plan, const StudyProgress& progress) {
+  Json out = {{"study", plan.folder.string()}, {"trials", plan.trials.size()}};
+  for (const TrialStatus status : {TrialStatus::finished, TrialStatus::diverged, TrialStatus::crashed,
+                                   TrialStatus::damaged, TrialStatus::started, TrialStatus::missing})
+    out[name_of(status)] = progress.count(status);
+  return out;
+}
+
+void print_plan(const Plan& plan, const StudyProgress& progress, const std::vector<double>& flops) {
+  size_t width = 0;
+  for (const Variant& variant : plan.variants) width = std::max(width, variant.label.size());
+  print_line(str(size_of(plan), "; baseline '", plan.variants[plan.baseline].label, "'"));
+  for (size_t v = 0; v < plan.variants.size(); ++v) {
+    size_t n = 0, ended = 0;
+    double sum = 0.0;
+    for (const Trial& trial : plan.trials)
+      if (trial.variant == v) ++n, ended += progress.record(trial).ended(), sum += flops[trial.number - 1];
+    const std::string& label = plan.variants[v].label;
+    print_line(str("  ", label, std::string(width - label.size(), ' '), "  ", n, " trials, ", ended, " done, ", si(sum),
+                   "FLOP"));
+  }
+}
+
+Exit dry_run(const Plan& plan, const StudyProgress& progress, const std::vector<double>& flops,
+             const CompareOptions& options, int vocab_size) {
+  const std::vector<const Trial*> queue = queue_of(plan, progress, flops);
+  const TuningCost tuning = cost_of_tuning(plan);
+  const double flops_left = progress.flops_left() + tuning.flops_left;
+  const int side_by_side = std::min(options.jobs, std::max(1, static_cast<int>(queue.size())));
+  const size_t longest = static_cast<size_t>(std::max_element(flops.begin(), flops.end()) - flops.begin());
+  const TrialSpeed speed = measure_speed(plan.trials[longest].config, vocab_size, side_by_side);
+  const double all_together = flops_left / (speed.flops_per_second * side_by_side);
+  const double longest_alone = queue.empty() ? 0.0 : flops[queue.front()->number - 1] / speed.flops_per_second;
+  const double seconds = std::max(all_together, longest_alone);
+  if (!options.json) {
+    print_plan(plan, progress, flops);
+    if (!plan.spec.ladder.empty()) print_line(plain_text(size_table(plan, vocab_size)));
+    if (tuning.trials > 0)
+      print_line(str("tuning of ", plan.spec.tune.key, " first: ", tuning.trials, " trials, ", si(tuning.flops_left),
+                     "FLOP to do, and one more for each variant whose best value is at an edge of the grid"));
+    print_line(str("to do: ", queue.size(), " trials", tuning.trials > 0 ? " and the tuning" : "", ", ", si(flops_left),
+                   "FLOP, about ", clock_time(seconds), " with ", side_by_side, " side by side (ten steps ran at ",
+                   si(speed.flops_per_second), "FLOP/s each)"));
+    return Exit::done;
+  }
+  Json out = summary_of(plan, progress);
+  out["baseline"] = plan.variants[plan.baseline].label;
+  if (tuning.trials > 0)
+    out["tuning"] = {{"key", plan.spec.tune.key}, {"trials", tuning.trials}, {"flops_left", tuning.flops_left}};
+  out["flops_left"] = flops_left;
+  out["jobs"] = side_by_side;
+  out["flops_per_second"] = speed.flops_per_second;
+  out["seconds_left"] = seconds;
+  out["plan"] = Json::array();
+  for (const Trial& trial : plan.trials)
+    out["plan"].push_back({{"number", trial.number},
+                           {"variant", plan.variants[trial.variant].label},
+                           {"fold", trial.fold},
+                           {"seed", trial.seed},
+                           {"folder", trial.folder.string()},
+                           {"status", name_of(progress.record(trial).status)},
+                           {"flops", flops[trial.number - 1]}});
+  print_json(out);
+  return Exit::done;
+}
+
+void say_end(const Plan& plan, const Trial& trial, const TrialRecord& record, bool also_finished) {
+  const std::string name = name_of(plan, trial);
+  if (record.status == TrialStatus::crashed)
+    log_line(str(name, " crashed: ", record.message, "; its log is ", trial.folder.string(), ".log"));
+  else if (record.status == TrialStatus::diverged)
+    log_line(str(name, " diverged: ", record.message));
+  else if (record.status == TrialStatus::damaged)
+    log_line(str(name, " is damaged: ", record.message, "; delete ", trial.folder.string(), " to have it run anew"));
+  else if (also_finished && record.val_loss)
+    log_line(
+        str(name, " finished: validation loss ", fixed(*record.val_loss, 4), ", ", clock_time(record.train_seconds)));
+}
+
+void run_queue(const Plan& plan, StudyProgress& progress, const std::vector<const Trial*>& queue,
+               const CompareOptions& options) {
+  ProgressLine shown;
+  RunnerEvents events;
+  events.ended = [&](const Trial& trial, TrialEnd end) {
+    progress.update(trial);
+    if (end == TrialEnd::in_use)
+      log_line(str(name_of(plan, trial), " is being run by another process; left to it"));
+    else if (end == TrialEnd::recorded)
+      say_end(plan, trial, progress.record(trial), !shown.redraws() && !options.quiet);
+  };
+  auto next_look = StudyProgress::Clock::now();
+  events.tick = [&](const std::vector<const Trial*>& running) {
+    const auto now = StudyProgress::Clock::now();
+    if (options.quiet || now < next_look) return;
+    next_look = now + std::chrono::milliseconds(100);
+    for (const Trial* trial : running) progress.update(*trial);
+    shown.update(shown.redraws() ? progress.table(running, terminal_height() - 1, now) : progress.line(now), now);
+  };
+  run_trials(plan, queue, {.program = torch_program(), .jobs = options.jobs, .nice = options.nice}, events);
+  if (!options.quiet) shown.update(progress.line(StudyProgress::Clock::now()));
+}
+
+Exit conclude(const Plan& plan, const StudyProgress& progress, const CompareOptions& options) {
+  const size_t ended = progress.count(TrialStatus::finished) + progress.count(TrialStatus::diverged);
+  const size_t failed = progress.count(TrialStatus::crashed) + progress.count(TrialStatus::damaged);
+  log_line(str(ended, " of ", plan.trials.size(), " trials have ended",
+               progress.count(TrialStatus::diverged) > 0
+                   ? str(", ", progress.count(TrialStatus::diverged), " of them diverged, which is a result and stays")
+                   : "",
+               "; study in ", plan.folder.string()));
+  const std::string again = str("normlab compare --out ", options.out);
+  const bool stopped = stop_requested() || ended + failed < plan.trials.size();
+  // A tuning that succeeds is followed by the study itself.
+  if (options.json && (stopped || failed > 0 || plan.folder == options.out)) print_json(summary_of(plan, progress));
+  if (stopped) {
+    log_line(str("stopped; go on with: ", again));
+    return Exit::stopped;
+  }
+  if (failed > 0)
+    throw Error("compare", str(failed, " trials crashed or are damaged; the others are done. Once the cause is gone, ",
+                               "run them with: ", again));
+  return Exit::done;
+}
+
+// What is left to do of a study whose folder is taken.
+Exit run_study(const Plan& plan, const StudyText& text, const CompareOptions& options) {
+  for (const std::string& note : plan.notes) log_line(note);
+  StudyProgress progress(plan, text.flops);
+  const std::vector<const Trial*> queue = queue_of(plan, progress, text.flops);
+  if (options.prepare) {
+    log_line(
+        str(size_of(plan), ", ", queue.size(), " to do; run them with: normlab trial ", plan.folder.string(), " N"));
+    return Exit::done;
+  }
+  for (const Trial& trial : plan.trials)
+    if (progress.record(trial).status == TrialStatus::damaged) say_end(plan, trial, progress.record(trial), false);
+  if (!queue.empty()) {
+    add_session(plan.folder / "manifest.json", {.command = command_line(),
+                                                .kernels = std::string(isa_name()),
+                                                .threads = plan.trials.front().config.train.threads});
+    if (!plan.spec.ladder.empty()) log_line(plain_text(size_table(plan, text.vocab_size)));
+    log_line(
+        str(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " side by side, in ", plan.folder.string()));
+    run_queue(plan, progress, queue, options);
+  }
+  return conclude(plan, progress, options);
+}
+
+// Runs the tuning trials until every variant has its value; `plan` is then the one with these values.
+Exit run_tuning(Plan& plan, const CompareOptions& options) {
+  while (!plan.is_tuned()) {
+    const Plan tuning = tuning_plan(plan);
+    const StudyText text = text_of(tuning);
+    const FolderLock lock = take_study_folder(tuning, text.sha256);
+    log_line(str("tuning ", plan.spec.tune.key, " of every variant"));
+    if (const Exit exit = run_study(tuning, text, options); exit != Exit::done) return exit;
+    if (options.prepare) {
+      log_line(str("then prepare the study itself with: normlab compare --prepare --out ", options.out));
+      return Exit::stopped;
+    }
+    plan = make_plan(plan.spec, plan.folder);
+  }
+  for (size_t v = 0; v < plan.variants.size(); ++v) {
+    const TunedVariant& tuned = plan.tuned[v];
+    log_line(str(plan.variants[v].label, ": ", plan.spec.tune.key, " = ", tuned.values[*tuned.best],
+                 tuned.at_edge() ? ", at the edge of its grid" : ""));
+  }
+  return Exit::done;
+}
+
+Exit compare(CompareOptions options) {
+  if (options.out.empty() && !options.dry_run) throw UsageError("--out", "name the folder of the study.");
+  Plan plan = make_plan(wanted_study(options), options.out);
+  const StudyText text = text_of(plan);
+  if (options.jobs == 0) options.jobs = default_jobs(plan);
+  if (options.dry_run) return dry_run(plan, StudyProgress(plan, text.flops), text.flops, options, text.vocab_size);
+
+  const FolderLock lock = take_study_folder(plan, text.sha256);
+  if (plan.spec.tune.wanted())
+    if (const Exit exit = run_tuning(plan, options); exit != Exit::done) return options.prepare ? Exit::done : exit;
+  const Exit exit = run_study(plan, text, options);
+  if (exit == Exit::done && !options.prepare)
+    log_line(str("next: normlab ", plan.spec.ladder.empty() ? "report " : "fit ", options.out));
+  return exit;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Exit& exit) {
+  auto* verb = app.add_subcommand("compare", "run a study: every variant on every fold and seed, side by side");
+  auto options = std::make_shared<CompareOptions>();
+  options->config.add_files_to(*verb);
+  verb->add_option("-o,--out", options->out, "folder of the study; run again, it does only what is missing")
+      ->type_name("DIR");
+  verb->add_option("-j,--jobs", options->jobs, "trials side by side; default: as many as the cores allow")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  verb->add_option("--threads-per-trial", options->config.threads, "threads of a trial (train.threads); default 1")
+      ->type_name("N");
+  verb->add_option("--nice", options->nice, "lower the trials' priority by so much; default 10")
+      ->check(CLI::Range(0, 19))
+      ->type_name("N");
+  verb->add_flag("--dry-run", options->dry_run, "show the plan and the time it will take; write nothing");
+  verb->add_flag("--prepare", options->prepare, "make the folder and run nothing, for `normlab trial`");
+  verb->add_flag("--json", options->json, "print a summary, or the plan, as JSON on standard output");
+  verb->add_flag("-q,--quiet", options->quiet, "no progress");
+  verb->footer(
+      "A study is a configuration in which a list means: try each of these. data.fold and train.seed may be lists "
+      "too;\n"
+      "without data.fold all folds are used. [[variant]] tables name what is no product of lists (docs/studies.md).\n"
+      "Examples:\n"
+      "  normlab compare --config recipes/lp-shakespeare-quick.toml --out studies/quick\n"
+      "  normlab compare --config recipes/lp-shakespeare-small.toml --dry-run\n"
+      "  normlab compare -c recipes/lp-shakespeare-small.toml --set norm.gain_init=matched --out studies/matched\n"
+      "  normlab compare -c recipes/shakespeare-cpu.toml --set norm.scheme=[none,qknorm] data.fold=[0,5,9] -o "
+      "studies/qk\n"
+      "  normlab compare --out studies/quick\n"
+      "Ctrl-C saves and exits with 75; the same command goes on. Exit code 1: some trials crashed, the others are "
+      "done.");
+  verb->callback([options, &exit] { exit = compare(*options); });
+}
+
+}  // namespace normlab

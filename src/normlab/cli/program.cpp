@@ -1,0 +1,60 @@
+// What both programs do around their verbs.
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "normlab/base/signals.h"
+#include "normlab/base/terminal.h"
+#include "normlab/base/text.h"
+#include "normlab/cli/verbs.h"
+#include "normlab/kernels/isa.h"
+
+namespace normlab {
+namespace {
+
+int fail(const std::string& message, Exit code) {
+  const bool colour = use_colour(STDERR_FILENO);
+  log_line(str(colour ? "\033[31merror\033[0m " : "error ", message));
+  return static_cast<int>(code);
+}
+
+// Activations come and go many times a step: kept by the allocator, they need no new pages from the kernel each time.
+void keep_freed_memory() {
+  constexpr int megabyte = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, 32 * megabyte);  // the most that glibc takes
+  mallopt(M_TRIM_THRESHOLD, 1024 * megabyte);
+  mallopt(M_TOP_PAD, 16 * megabyte);
+}
+
+}  // namespace
+
+int parse_and_run(CLI::App& app, int argc, char** argv, const Exit& exit) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return fail(str("[command line] ", error.what(), ". `normlab --help` and `normlab VERB --help` show how."),
+                Exit::usage);
+  }
+  return static_cast<int>(exit);
+}
+
+int run_program(const std::function<int()>& body) {
+  keep_freed_memory();
+  install_signal_handlers();
+  try {
+    check_isa_setting();
+    return body();
+  } catch (const Error& error) {
+    return fail(error.what(), error.code());
+  } catch (const std::bad_alloc&) {
+    return fail("[memory] there is not enough. Use a smaller train.batch_size or model.", Exit::failed);
+  } catch (const std::exception& error) {
+    // libtorch's messages go on with a backtrace that helps no user.
+    return fail(str("[internal] ", split(error.what(), '\n').front()), Exit::failed);
+  }
+}
+
+}  // namespace normlab

@@ -1,0 +1,72 @@
+// normlab eval: the loss of a trained model on held-out text.
+#include <cmath>
+#include <memory>
+
+#include "normlab/base/text.h"
+#include "normlab/cli/torch/verbs.h"
+#include "normlab/data/corpus.h"
+#include "normlab/data/dataset.h"
+#include "normlab/train/checkpoint.h"
+#include "normlab/train/evaluate.h"
+
+namespace normlab {
+namespace {
+
+struct EvalOptions {
+  std::string model, data;
+  int windows = 0, threads = 0;
+  bool json = false;
+};
+
+Exit evaluate_model(const EvalOptions& options) {
+  use_threads(options.threads);
+  const LoadedModel loaded = load_model(options.model);
+  const Config& config = loaded.config;
+  const bool other_text = !options.data.empty();
+  const Corpus corpus = load_corpus(find_dataset(other_text ? options.data : config.data.source), loaded.tokenizer);
+  const auto n_tokens = static_cast<int64_t>(corpus.tokens.size());
+  if (n_tokens < 2) throw DataError(options.data, "has fewer than two tokens: there is nothing to predict.");
+  // Another text is evaluated as a whole, the training text on its held-out fold.
+  const TokenRange part =
+      other_text ? TokenRange{0, n_tokens} : make_split(n_tokens, config.data.folds, config.data.fold).held_out;
+  const auto windows = eval_windows(part, config.model.seq_len, options.windows);
+  const auto loss = evaluate(loaded.model, corpus.tokens, windows, config.train.batch_size);
+  if (!loss) return Exit::stopped;
+
+  const TextSize size = size_of_targets(corpus, windows);
+  const double per_character = size.bits_per_character(*loss), per_byte = size.bits_per_byte(*loss);
+  if (options.json) {
+    print_json({{"checkpoint", loaded.folder.string()},
+                {"step", loaded.step},
+                {"loss", *loss},
+                {"perplexity", std::exp(*loss)},
+                {"bits_per_character", per_character},
+                {"bits_per_byte", per_byte},
+                {"tokens", size.tokens},
+                {"bytes", size.bytes}});
+  } else {
+    print_line(str("checkpoint          ", loaded.folder.string(), " (step ", loaded.step, ")"));
+    print_line(str("loss                ", fixed(*loss, 4), " nats a token over ", size.tokens, " tokens"));
+    print_line(str("perplexity          ", fixed(std::exp(*loss), 4), " a token"));
+    print_line(str("bits per character  ", fixed(per_character, 4)));
+    print_line(str("bits per byte       ", fixed(per_byte, 4)));
+  }
+  return Exit::done;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Exit& exit) {
+  auto* verb = add_torch_verb(app, "eval");
+  auto options = std::make_shared<EvalOptions>();
+  verb->add_option("model", options->model, "run or checkpoint")->required()->type_name("DIR");
+  verb->add_option("--data", options->data, "another text; default: the held-out fold of the training text")
+      ->type_name("NAME|FILE");
+  verb->add_option("--windows", options->windows, "windows to evaluate, 0 for all")->check(CLI::NonNegativeNumber);
+  verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
+  verb->add_flag("--json", options->json, "machine-readable output");
+  verb->footer("Example:\n  normlab eval runs/lp3 --json");
+  verb->callback([options, &exit] { exit = evaluate_model(*options); });
+}
+
+}  // namespace normlab

@@ -1,0 +1,58 @@
+// normlab export: a trained model without what only training needs, its constants and gains absorbed into its weights.
+#include <filesystem>
+#include <memory>
+
+#include "normlab/base/text.h"
+#include "normlab/cli/torch/verbs.h"
+#include "normlab/infer/absorb.h"
+#include "normlab/train/checkpoint.h"
+
+namespace normlab {
+namespace {
+
+struct ExportOptions {
+  std::string model, out;
+  bool absorb = false, json = false;
+};
+
+Exit export_model(const ExportOptions& options) {
+  LoadedModel loaded = load_model(options.model);
+  std::vector<std::string> absorbed, kept;
+  Config config = loaded.config;
+  DecoderLm model = loaded.model;
+  if (options.absorb) {
+    const Absorbed result = absorb(model);
+    config.norm = result.scheme;
+    config.model = result.config;
+    model = absorbed_model(result, loaded.tokenizer.vocab_size());
+    config.model.kernels = model.config().kernels;
+    absorbed = result.absorbed, kept = result.kept;
+  }
+  // The moments of the optimiser are those of training; a new one has none.
+  const AdamW optimizer(model.parameters(), {});
+  save_checkpoint(options.out, model, optimizer, {.step = loaded.step}, loaded.tokenizer, config);
+  if (options.json) {
+    print_json({{"out", options.out}, {"absorbed", absorbed}, {"kept", kept}});
+    return Exit::done;
+  }
+  for (const std::string& line : absorbed) print_line("absorbed: " + line);
+  for (const std::string& line : kept) print_line("kept:   " + line);
+  print_line(str("model in ", options.out, "\nnext: normlab eval ", options.out));
+  return Exit::done;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Exit& exit) {
+  auto* verb = add_torch_verb(app, "export");
+  auto options = std::make_shared<ExportOptions>();
+  verb->add_option("model", options->model, "run or checkpoint")->required()->type_name("DIR");
+  verb->add_option("-o,--out", options->out, "new folder for the model")->required()->type_name("DIR");
+  verb->add_flag("--absorb", options->absorb,
+                 "absorb constants and gains into weights where the logits stay the same; says what is kept and why");
+  verb->add_flag("--json", options->json, "machine-readable output");
+  verb->footer("Example:\n  normlab export runs/angpt --absorb --out exported");
+  verb->callback([options, &exit] { exit = export_model(*options); });
+}
+
+}  // namespace normlab

@@ -1,0 +1,68 @@
+// normlab generate: text from a trained model, streamed.
+#include <cstdio>
+#include <memory>
+
+#include "normlab/base/signals.h"
+#include "normlab/base/text.h"
+#include "normlab/cli/torch/verbs.h"
+#include "normlab/infer/sample.h"
+#include "normlab/train/checkpoint.h"
+
+namespace normlab {
+namespace {
+
+struct GenerateOptions {
+  std::string model, prompt = "\n";
+  SampleOptions sample;
+  int threads = 0;
+  bool json = false;
+};
+
+Exit generate_text(const GenerateOptions& options) {
+  use_threads(options.threads);
+  const LoadedModel loaded = load_model(options.model);
+  const auto encoded = loaded.tokenizer.encode(options.prompt, "--prompt");
+  if (encoded.empty()) throw UsageError("--prompt", "is empty; give at least one character.");
+  StreamDecoder decoder(loaded.tokenizer);
+  std::string text;
+  const auto show = [&](const std::string& part) {
+    text += part;
+    if (!options.json) std::fwrite(part.data(), 1, part.size(), stdout), std::fflush(stdout);
+  };
+  show(options.prompt);
+  generate(loaded.model, {encoded.begin(), encoded.end()}, options.sample, [&](int64_t token) {
+    show(decoder.push(static_cast<int32_t>(token)));
+    return !stop_requested() && !std::ferror(stdout);
+  });
+  show(decoder.finish());
+  if (options.json)
+    print_json({{"checkpoint", loaded.folder.string()}, {"seed", options.sample.seed}, {"text", text}});
+  else
+    print_line("");
+  return stop_requested() ? Exit::stopped : Exit::done;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Exit& exit) {
+  auto* verb = add_torch_verb(app, "generate");
+  auto options = std::make_shared<GenerateOptions>();
+  SampleOptions& sample = options->sample;
+  verb->add_option("model", options->model, "run or checkpoint")->required()->type_name("DIR");
+  verb->add_option("--prompt", options->prompt, "text to continue; default: a line break")->type_name("TEXT");
+  verb->add_option("--tokens", sample.max_tokens, "tokens to make, default 500")->check(CLI::NonNegativeNumber);
+  verb->add_option("--temperature", sample.temperature, "default 1; 0 takes the most probable token")
+      ->check(CLI::Range(0.0, 100.0));
+  verb->add_option("--top-k", sample.top_k, "choose among the k most probable tokens; 0 = all")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--top-p", sample.top_p,
+                   "choose among the most probable tokens that make up this share of what --top-k keeps")
+      ->check(CLI::Range(0.0, 1.0));
+  verb->add_option("--seed", sample.seed, "the same seed gives the same text")->check(CLI::NonNegativeNumber);
+  verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
+  verb->add_flag("--json", options->json, "machine-readable output");
+  verb->footer("Example:\n  normlab generate runs/lp3 --prompt 'ROMEO:' --temperature 0.8 --top-k 40");
+  verb->callback([options, &exit] { exit = generate_text(*options); });
+}
+
+}  // namespace normlab

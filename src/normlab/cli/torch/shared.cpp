@@ -1,0 +1,24 @@
+// What the verbs of normlab-torch share.
+#include <ATen/Parallel.h>
+
+#include <thread>
+
+#include "normlab/base/text.h"
+#include "normlab/cli/torch/verbs.h"
+#include "normlab/train/progress.h"
+
+namespace normlab {
+
+CLI::App* add_torch_verb(CLI::App& app, const char* name) { return app.add_subcommand(name, description_of(name)); }
+
+void use_threads(int threads) {
+  at::set_num_threads(threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+}
+
+std::string progress_text(const Progress& p) {
+  return str("step ", p.step, "/", p.max_steps, "  loss ", significant(p.loss, 4),
+             p.val_loss ? str("  val ", significant(*p.val_loss, 4)) : "", "  ", si(p.tokens_per_second),
+             " tokens/s  left ", clock_time(p.seconds_left));
+}
+
+}  // namespace normlab

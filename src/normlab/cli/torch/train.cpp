@@ -1,0 +1,125 @@
+// normlab train: one run, from a configuration to a folder.
+#include <ctime>
+#include <filesystem>
+#include <memory>
+
+#include "normlab/base/terminal.h"
+#include "normlab/base/text.h"
+#include "normlab/cli/torch/verbs.h"
+#include "normlab/train/session.h"
+#include "normlab/train/translation_trainer.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TrainOptions {
+  ConfigOptions config;
+  std::string out;
+  bool resume = false, json = false, quiet = false;
+};
+
+std::string default_folder(const Config& config) {
+  char stamp[32];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", std::localtime(&now));
+  return str("runs/", stamp, "-", config.norm.name);
+}
+
+// The configuration asked for; a run that goes on without --config keeps its own.
+LoadedConfig wanted_config(const TrainOptions& options, bool resuming) {
+  std::vector<Setting> settings;
+  if (resuming && options.config.files.empty()) settings = read_toml(RunDir::open(options.out).config().string());
+  for (Setting& setting : options.config.settings()) settings.push_back(std::move(setting));
+  return resolve_config(settings);
+}
+
+nlohmann::ordered_json summary(const TrainingRun& trainer, const std::string& folder, Outcome outcome) {
+  constexpr const char* names[] = {"finished", "stopped_early", "interrupted", "diverged"};
+  const TrainState& state = trainer.state();
+  nlohmann::ordered_json out = {{"run", folder},
+                                {"outcome", names[static_cast<int>(outcome)]},
+                                {"step", state.step},
+                                {"parameters", trainer.parameter_count()},
+                                {"train_seconds", state.train_seconds},
+                                {"train_cpu_seconds", state.train_cpu_seconds}};
+  if (state.last_eval >= 0) out["val_loss"] = state.val_loss;
+  if (state.best_step >= 0) out["best_loss"] = state.best_loss, out["best_step"] = state.best_step;
+  if (!state.bleus.empty()) out["val_bleu"] = state.bleus.back(), out["best_bleu"] = best_bleu(state);
+  if (state.test_bleu >= 0.0) out["test_bleu"] = state.test_bleu;
+  return out;
+}
+
+Exit report(const TrainingRun& trainer, const std::string& folder, Outcome outcome) {
+  const TrainState& state = trainer.state();
+  if (outcome == Outcome::diverged)
+    throw Error("train",
+                str(divergence(trainer),
+                    ". The last checkpoint is untouched. Try a smaller optim.lr, a longer optim.warmup_steps, or a "
+                    "scheme that bounds the logits, such as norm.scheme=qknorm."),
+                Exit::diverged);
+  if (state.last_eval >= 0)
+    log_line(str("validation loss ", fixed(state.val_loss, 4), " nats a token at step ", state.last_eval, ", best ",
+                 fixed(state.best_loss, 4), " at step ", state.best_step));
+  if (!state.bleus.empty())
+    log_line(str("BLEU ", fixed(state.bleus.back(), 2), ", best ", fixed(best_bleu(state), 2),
+                 state.test_bleu >= 0.0 ? str(", of the test text ", fixed(state.test_bleu, 2)) : ""));
+  log_line(str("run in ", folder));
+  if (outcome == Outcome::interrupted) {
+    log_line(str("stopped at step ", state.step, "; go on with: normlab train --resume --out ", folder));
+    return Exit::stopped;
+  }
+  log_line(state.bleus.empty() ? str("next: normlab generate ", folder)
+                               : str("next: normlab translate --run ", folder, " < FILE"));
+  return Exit::done;
+}
+
+Exit train(TrainOptions options) {
+  const bool resuming = options.resume && fs::exists(fs::path(options.out) / "config.toml");
+  if (options.resume && options.out.empty()) throw UsageError("--resume", "which run? Name its folder with --out.");
+  const LoadedConfig loaded = wanted_config(options, resuming);
+  const Config& config = loaded.config;
+  if (options.out.empty()) options.out = default_folder(config);
+  use_threads(config.train.threads);
+
+  const auto trainer =
+      open_session({.config = config, .folder = options.out, .resuming = resuming, .command = command_line()});
+  for (const std::string& note : loaded.notes) log_line(note);
+  if (const std::string reason = why_not_fused(config.model, config.norm); !reason.empty())
+    log_line(str("composite kernels: the fused ones do not serve this model, ", reason));
+  log_line(str(config.norm.name, ": ", si(static_cast<double>(trainer->parameter_count())), " parameters, ",
+               resuming ? str("going on from step ", trainer->state().step) : "starting", ", run in ", options.out));
+  Outcome outcome;
+  {
+    ProgressLine progress;
+    outcome = trainer->run([&](const Progress& p) {
+      if (!options.quiet) progress.update(progress_text(p));
+    });
+  }
+  if (options.json) print_json(summary(*trainer, options.out, outcome));
+  return report(*trainer, options.out, outcome);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Exit& exit) {
+  auto* verb = add_torch_verb(app, "train");
+  auto options = std::make_shared<TrainOptions>();
+  options->config.add_to(*verb);
+  verb->add_option("-o,--out", options->out, "folder of the run; default runs/<time>-<scheme>")->type_name("DIR");
+  verb->add_flag("--resume", options->resume, "go on with the run in --out from its latest checkpoint, bit for bit");
+  verb->add_flag("--json", options->json, "print a summary as JSON on standard output");
+  verb->add_flag("-q,--quiet", options->quiet, "no progress line");
+  verb->footer(
+      "Examples:\n"
+      "  normlab train --config recipes/shakespeare-cpu.toml --out runs/plain\n"
+      "  normlab train -c recipes/shakespeare-cpu.toml --set norm.scheme=lp norm.p=2.5 data.fold=3 --out runs/lp\n"
+      "  normlab train --resume --out runs/lp\n"
+      "--set probe.every=50 measures attention, gradients and updates on the way; `normlab inspect --help` defines "
+      "them.\n"
+      "Ctrl-C saves and exits with 75; a second Ctrl-C ends at once. SIGUSR2 saves and goes on.");
+  verb->callback([options, &exit] { exit = train(*options); });
+}
+
+}  // namespace normlab

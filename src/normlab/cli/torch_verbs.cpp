@@ -1,0 +1,73 @@
+#include "normlab/cli/torch_verbs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "normlab/cli/child_process.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr TorchVerb verbs[] = {
+    {"train", "train one model; everything it makes is in the folder of the run"},
+    {"trial", "run one trial of a study, for job arrays and GNU parallel"},
+    {"eval", "loss, perplexity and bits per byte of a trained model"},
+    {"inspect", "attention of a trained model: entropy, logits, maps, spectra"},
+    {"theory", "what the width of a head does to attention between random vectors"},
+    {"generate", "continue a text with a trained model"},
+    {"translate", "translate standard input, one line per line"},
+    {"verify", "compare logits, loss, gradients and ten steps with other implementations"},
+    {"import", "make a checkpoint from weights of nanoGPT, nGPT, Llama, Qwen3 or OLMo 2"},
+    {"export", "a trained model, with --absorb without its constants and gains"},
+    {"bench", "measure speed and memory, as a share of what the machine can do"},
+    {"doctor", "libtorch, threads, instruction set, BLAS, memory, and which data is found"},
+};
+
+}  // namespace
+
+std::span<const TorchVerb> torch_verbs() { return verbs; }
+
+bool is_torch_verb(const std::string& verb) {
+  return std::any_of(std::begin(verbs), std::end(verbs), [&](const TorchVerb& row) { return verb == row.name; });
+}
+
+const char* description_of(const std::string& verb) {
+  for (const TorchVerb& row : verbs)
+    if (verb == row.name) return row.description;
+  throw UsageError(verb, "there is no such verb.");
+}
+
+fs::path torch_program() {
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path places[] = {here / "normlab-torch", here.parent_path() / "libexec/normlab/normlab-torch"};
+  for (const fs::path& place : places)
+    if (::access(place.c_str(), X_OK) == 0) return place;
+  throw Error("normlab-torch",
+              str("this needs the part of normlab that is linked with libtorch, expected at ", places[0].string(),
+                  " or ", places[1].string(), ". `make build` builds it, `make install` installs both."));
+}
+
+void hand_over(char** argv) {
+  const fs::path program = torch_program();
+  ::execv(program.c_str(), argv);
+  throw Error(program.string(), str("cannot be started: ", std::strerror(errno), "."));
+}
+
+TrialSpeed measure_speed(const Config& config, int vocab_size, int jobs) {
+  ChildProcess child({torch_program().string(), "speed"});
+  child.write_line(nlohmann::json({{"config", to_toml(config)}, {"vocab_size", vocab_size}, {"jobs", jobs}}).dump());
+  const auto answer = child.read_line();
+  if (!answer) throw Error("speed", "stopped by a signal.", Exit::stopped);
+  const auto out = nlohmann::json::parse(*answer);
+  return {.seconds_of_step = out.at("seconds_of_step"), .flops_per_second = out.at("flops_per_second")};
+}
+
+}  // namespace normlab

@@ -1,0 +1,32 @@
+// The verbs that run a model. They live in a second program, normlab-torch, linked with libtorch, which takes half a
+// second to load; `normlab` hands them over with their arguments.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "normlab/config/config.h"
+#include "normlab/study/run/cost.h"
+
+namespace normlab {
+
+struct TorchVerb {
+  const char *name, *description;
+};
+std::span<const TorchVerb> torch_verbs();
+// UsageError unless it is one of them.
+const char* description_of(const std::string& verb);
+bool is_torch_verb(const std::string& verb);
+
+// normlab-torch beside this program, or where it is installed; Error when it is missing.
+std::filesystem::path torch_program();
+
+// This process becomes normlab-torch with the same arguments.
+[[noreturn]] void hand_over(char** argv);
+
+// How fast `jobs` trials at a time train on this machine: ten steps of each, by normlab-torch. Nothing is written.
+TrialSpeed measure_speed(const Config& config, int vocab_size, int jobs);
+
+}  // namespace normlab

@@ -1,0 +1,114 @@
+// The whole configuration of a run: every section, how it is read, completed and compared.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "normlab/config/model_config.h"
+#include "normlab/data/pair_batch.h"
+
+namespace normlab {
+
+enum class TokenUnit { characters, bytes };
+enum class ScheduleKind { cosine, linear, constant, inverse_sqrt, plateau };
+enum class BleuWords { rule_13a, intl, character, none, zh };  // in the order of score_tokenizers
+
+struct DataConfig {
+  std::string source = "tinyshakespeare";
+  TokenUnit tokenizer = TokenUnit::characters;
+  int folds = 10;
+  int fold = 9;
+};
+
+struct OptimConfig {
+  double lr = 1e-3;
+  double min_lr = 1e-4;
+  ScheduleKind schedule = ScheduleKind::cosine;
+  int warmup_steps = 100;
+  int64_t decay_steps = 0;
+  double plateau_decay = 0.8;
+  int plateau_patience = 3;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double eps = 1e-8;
+  double weight_decay = 0.1;
+  double clip = 1.0;
+  double gain_lr = 1.0;
+};
+
+struct TrainConfig {
+  int64_t max_steps = 5000;
+  int batch_size = 64;
+  int accumulate = 1;
+  int64_t eval_every = 250;
+  int eval_windows = 0;
+  int64_t log_every = 10;
+  int64_t save_every = 0;
+  int keep_last = 1;
+  int keep_best = 1;
+  int early_stop = 0;
+  int64_t seed = 1337;
+  int threads = 0;
+};
+
+struct ProbeConfig {
+  int64_t every = 0;
+  bool heads = true;
+};
+
+// A run with languages trains a translator; data.source then names the folder of its files.
+struct TranslationConfig {
+  std::string source, target;
+  std::string train = "train", dev = "dev", test = "test";
+  int encoder_layers = 0;
+  int length_p975 = 0;
+  int bpe_operations = 8000;
+  std::string sentencepiece;
+  int64_t min_frequency = 1;
+  double bpe_dropout = 0.0;
+  int64_t batch_tokens = 4096;
+  PairBatching batching = PairBatching::fixed;
+  double word_dropout = 0.0;
+  double label_smoothing = 0.1;
+  int beam = 4;
+  double length_penalty = 0.6;
+  BleuWords bleu = BleuWords::rule_13a;
+
+  bool wanted() const { return !source.empty() || !target.empty(); }
+};
+
+struct Config {
+  NormScheme norm;
+  ModelConfig model;
+  DataConfig data;
+  OptimConfig optim;
+  TrainConfig train;
+  ProbeConfig probe;
+  TranslationConfig translation;
+};
+
+void list_fields(TranslationConfig& config, FieldList& list);
+void check(const TranslationConfig& config, const NormScheme& norm, const OptimConfig& optim);
+
+// Every field of every section; the list refers to `config`, which must outlive it.
+FieldList fields(Config& config);
+std::string to_toml(const Config& config);
+
+struct LoadedConfig {
+  Config config;
+  std::vector<std::string> notes;  // what was filled in on the scheme's recommendation, and composite kernels
+};
+// Settings in rising order of precedence. The scheme's row comes first, then the settings, then what the scheme
+// recommends where nothing was said; derived values are filled in and everything is checked.
+LoadedConfig resolve_config(const std::vector<Setting>& settings);
+
+// Keys in which two configurations differ, with their values.
+struct ConfigDifference {
+  std::string key, a, b;
+};
+std::vector<ConfigDifference> differences(const Config& a, const Config& b);
+
+// Refuses to go on with a run under another configuration, except for keys that do not change what is computed.
+void require_same_run(const Config& of_run, const Config& wanted);
+
+}  // namespace normlab

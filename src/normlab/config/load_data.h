@@ -1,0 +1,17 @@
+// The text that a configuration names.
+#pragma once
+
+#include "normlab/config/config.h"
+#include "normlab/data/corpus.h"
+#include "normlab/data/translation_data.h"
+
+namespace normlab {
+
+// Of a language model; DataError when no window fits into one of its parts.
+Corpus load_text(const Config& config);
+
+// Of a translator.
+TranslationFiles files_of(const Config& config);
+TranslationData load_pairs(const Config& config);
+
+}  // namespace normlab

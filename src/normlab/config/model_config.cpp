@@ -1,0 +1,101 @@
+#include "normlab/config/model_config.h"
+
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+
+namespace normlab {
+
+template <>
+std::vector<std::string> enum_names<RopePairing>() {
+  return {"interleaved", "half"};
+}
+
+template <>
+std::vector<std::string> enum_names<Activation>() {
+  return {"gelu", "relu", "swiglu"};
+}
+
+template <>
+std::vector<std::string> enum_names<Positions>() {
+  return {"learned", "sinusoidal", "rope", "sine"};
+}
+template <>
+std::vector<std::string> enum_names<InitRule>() {
+  return {"nanogpt", "gpt2", "small"};
+}
+
+template <>
+std::vector<std::string> enum_names<Kernels>() {
+  return {"best", "fused", "composite"};
+}
+
+void list_fields(ModelConfig& c, FieldList& list) {
+  list.section("model");
+  list.integer("n_layers", c.n_layers, {.min = 1, .max = 1000}, "number of blocks");
+  list.integer("n_heads", c.n_heads, {.min = 1, .max = 1024}, "query heads of each attention");
+  list.integer("n_kv_heads", c.n_kv_heads, {.min = 0, .max = 1024}, "key and value heads; 0 = n_heads");
+  list.integer("d_model", c.d_model, {.min = 1, .max = 1 << 20}, "width of the residual stream");
+  list.integer("d_head", c.d_head, {.min = 0, .max = 1 << 16}, "channels of a head; 0 = d_model / n_heads");
+  list.integer("d_ff", c.d_ff, {.min = 0, .max = 1 << 22}, "hidden width of the MLP; 0 = 4 d_model");
+  list.integer("seq_len", c.seq_len, {.min = 1, .max = 1 << 24}, "window length in tokens (nanoGPT's block_size)");
+  list.choice("activation", c.activation, "of the MLP; gelu is exact, swiglu is up * silu(gate)");
+  list.choice("positions", c.positions, "how a token knows its place; sine: sines in all columns, no cosines");
+  list.choice("rope_pairing", c.rope_pairing, "RoPE rotates channels (2i, 2i + 1), interleaved, or (i, i + d/2), half");
+  list.real("rope_base", c.rope_base, {.min = 1.0, .open_min = true}, "base of RoPE's frequencies");
+  list.flag("bias", c.bias, "biases in linear maps and LayerNorms");
+  list.flag("tied_head", c.tied_head, "the output head is the token embedding");
+  list.real("dropout", c.dropout, {.min = 0.0, .max = 0.99}, "rate after embedding, on attention and on each branch");
+  list.real("mlp_dropout", c.mlp_dropout, {.min = 0.0, .max = 0.99}, "rate after the activation of the MLP");
+  list.choice("init", c.init, "initialisation table");
+  list.choice("kernels", c.kernels,
+              "fused: ours; composite: PyTorch's operators; best: fused where they serve the model");
+}
+
+void resolve(ModelConfig& c, const NormScheme& scheme) {
+  if (c.d_head == 0) {
+    if (c.d_model % c.n_heads != 0)
+      throw UsageError("model.d_model", str("got ", c.d_model, ", expected a multiple of model.n_heads = ", c.n_heads,
+                                            ". Change either, or set model.d_head."));
+    c.d_head = c.d_model / c.n_heads;
+  }
+  if (c.n_kv_heads == 0) c.n_kv_heads = c.n_heads;
+  if (c.n_heads % c.n_kv_heads != 0)
+    throw UsageError("model.n_kv_heads", str("got ", c.n_kv_heads, ", expected a divisor of model.n_heads = ",
+                                             c.n_heads, ", so that each serves as many queries."));
+  if (c.d_ff == 0) c.d_ff = 4 * c.d_model;
+  if (c.positions == Positions::rope && c.d_head % 2 != 0)
+    throw UsageError("model.d_head", str("RoPE rotates pairs of channels; got an odd d_head = ", c.d_head, "."));
+  if (scheme.learn_p && scheme.p_sharing == PSharing::head &&
+      (scheme.scope == QkScope::all_heads || c.n_kv_heads != c.n_heads))
+    throw UsageError("norm.p_sharing", "a p for each head needs norm.scope=head and model.n_kv_heads = model.n_heads.");
+
+  if (scheme.residual != Residual::add && c.positions != Positions::rope)
+    throw UsageError("model.positions",
+                     "norm.residual is a lerp, which needs embeddings of norm 1; positions that are added to them "
+                     "change it. Set model.positions=rope.");
+  if (scheme.gain_on == GainOn::both && scheme.gain == GainSharing::channel && scheme.order == QkOrder::before_rope &&
+      c.positions == Positions::rope)
+    throw UsageError("norm.order",
+                     "a channel gain on both q and k stands after the rotation. Set norm.order=after_rope.");
+  if (c.d_head % scheme.qk_groups != 0)
+    throw UsageError("norm.qk_groups",
+                     str("got ", scheme.qk_groups, ", expected a divisor of model.d_head = ", c.d_head, "."));
+
+  const std::string reason = why_not_fused(c, scheme);
+  if (c.kernels == Kernels::fused && !reason.empty())
+    throw UsageError("model.kernels",
+                     str("the fused kernels do not serve this model: ", reason, ". Use model.kernels=composite."));
+  if (c.kernels == Kernels::best) c.kernels = reason.empty() ? Kernels::fused : Kernels::composite;
+}
+
+std::string why_not_fused(const ModelConfig& c, const NormScheme& scheme) {
+  if (scheme.qk != QkNorm::none && scheme.scope == QkScope::all_heads) return "norm.scope is all_heads";
+  if (scheme.qk_groups > 1) return "norm.qk_groups is above 1";
+  if (c.d_head > 256) return "model.d_head is above 256";
+  // The kernel multiplies by the gain after the rotation, which only a gain of whole heads lets it do.
+  if (scheme.gain == GainSharing::channel && c.positions == Positions::rope && scheme.order == QkOrder::before_rope)
+    return "norm.gain is channel and norm.order before_rope";
+  return {};
+}
+
+}  // namespace normlab

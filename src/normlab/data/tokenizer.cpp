@@ -1,0 +1,134 @@
+// Tokenizer: a table from id to code point, and its inverse as a flat array.
+#include "normlab/data/tokenizer.h"
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "normlab/data/utf8.h"
+
+namespace normlab {
+namespace {
+
+constexpr int byte_values = 256;
+
+std::u32string distinct_code_points(std::string_view text) {
+  std::vector<bool> seen(largest_code_point + 1);
+  for_each_code_point(text, [&](char32_t code_point, size_t) { seen[code_point] = true; });
+  std::u32string symbols;
+  for (char32_t code_point = 0; code_point <= largest_code_point; ++code_point)
+    if (seen[code_point]) symbols += code_point;
+  return symbols;
+}
+
+void require_utf8(std::string_view text, const std::string& where) {
+  if (const auto offset = first_invalid_utf8(text))
+    throw DataError(where, str("not valid UTF-8 at byte ", *offset, ". The char tokenizer reads UTF-8 text only."));
+}
+
+}  // namespace
+
+Tokenizer::Tokenizer(TokenizerKind kind, std::u32string symbols) : kind_(kind), symbols_(std::move(symbols)) {
+  if (!symbols_.empty()) id_of_.assign(symbols_.back() + 1, -1);
+  for (size_t id = 0; id < symbols_.size(); ++id) id_of_[symbols_[id]] = static_cast<int32_t>(id);
+}
+
+Tokenizer Tokenizer::make(std::string_view kind, std::string_view text) {
+  if (kind == "byte") return Tokenizer(TokenizerKind::bytes);
+  if (kind != "char")
+    throw UsageError("data.tokenizer", str("unknown kind; got \"", kind, "\", expected char or byte."));
+  require_utf8(text, "text");
+  if (text.empty()) throw DataError("text", "no characters to make a vocabulary of; got an empty text.");
+  return Tokenizer(TokenizerKind::characters, distinct_code_points(text));
+}
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text, const std::string& where) const {
+  std::vector<int32_t> tokens;
+  tokens.reserve(text.size());
+  if (kind_ == TokenizerKind::bytes) {
+    for (const char byte : text) tokens.push_back(static_cast<uint8_t>(byte));
+    return tokens;
+  }
+  require_utf8(text, where);
+  for_each_code_point(text, [&](char32_t code_point, size_t offset) {
+    const int32_t id = code_point < id_of_.size() ? id_of_[code_point] : -1;
+    if (id < 0)
+      throw DataError(
+          where, str("character ", describe_code_point(code_point), " at character ", tokens.size(), " (byte ", offset,
+                     ") is not one of the ", vocab_size(), " of the vocabulary, which is the training text's."));
+    tokens.push_back(id);
+  });
+  return tokens;
+}
+
+std::string Tokenizer::decode(std::span<const int32_t> tokens) const {
+  std::string text;
+  text.reserve(tokens.size());
+  for (const int32_t token : tokens) {
+    if (token < 0 || token >= vocab_size())
+      throw DataError("tokenizer", str("no such token; got ", token, ", expected 0 to ", vocab_size() - 1, "."));
+    if (kind_ == TokenizerKind::bytes)
+      text += static_cast<char>(token);
+    else
+      append_utf8(text, symbols_[static_cast<size_t>(token)]);
+  }
+  return text;
+}
+
+int Tokenizer::vocab_size() const {
+  return kind_ == TokenizerKind::bytes ? byte_values : static_cast<int>(symbols_.size());
+}
+
+nlohmann::json Tokenizer::to_json() const {
+  nlohmann::json json = {{"kind", kind_name()}};
+  if (kind_ == TokenizerKind::bytes) return json;
+  std::string symbols;
+  for (const char32_t symbol : symbols_) append_utf8(symbols, symbol);
+  json["symbols"] = std::move(symbols);  // one string: its n-th character is token n
+  return json;
+}
+
+Tokenizer Tokenizer::from_json(const nlohmann::json& json) {
+  const auto text_of = [&](const char* key) {
+    if (!json.is_object() || !json.contains(key) || !json[key].is_string())
+      throw DataError("tokenizer",
+                      str("expected an object with the text \"", key, "\". The file is not a tokenizer's."));
+    return json[key].get<std::string>();
+  };
+  const std::string kind = text_of("kind");
+  if (kind == "byte") return Tokenizer(TokenizerKind::bytes);
+  if (kind != "char") throw DataError("tokenizer", str("unknown kind; got \"", kind, "\", expected char or byte."));
+
+  const std::string text = text_of("symbols");
+  require_utf8(text, "tokenizer");
+  std::u32string symbols;
+  for_each_code_point(text, [&](char32_t code_point, size_t) { symbols += code_point; });
+  const bool ascending = std::adjacent_find(symbols.begin(), symbols.end(), std::greater_equal<>()) == symbols.end();
+  if (symbols.empty() || !ascending)
+    throw DataError("tokenizer",
+                    "symbols must be distinct, in ascending order, and at least one. The file is damaged.");
+  return Tokenizer(TokenizerKind::characters, std::move(symbols));
+}
+
+std::string StreamDecoder::push(int32_t token) {
+  pending_ += tokenizer_.decode({&token, 1});
+  std::string whole;
+  while (!pending_.empty()) {
+    const Utf8Item item = decode_utf8(pending_, 0);
+    if (item.state == Utf8State::truncated) break;
+    append_utf8(whole, item.value);
+    pending_.erase(0, static_cast<size_t>(item.length));
+  }
+  return whole;
+}
+
+std::string StreamDecoder::finish() {
+  std::string rest;
+  if (!pending_.empty()) append_utf8(rest, replacement_character);
+  pending_.clear();
+  return rest;
+}
+
+}  // namespace normlab

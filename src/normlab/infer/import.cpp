@@ -1,0 +1,90 @@
+#include "normlab/infer/import.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "normlab/models/weights.h"
+
+namespace normlab {
+namespace {
+
+using nlohmann::json;
+using torch::Tensor;
+
+// First row and number of rows of a part.
+std::pair<int64_t, int64_t> rows_of(RowPart part, const ModelConfig& c, int64_t all) {
+  const int64_t q = int64_t{c.n_heads} * c.d_head, kv = int64_t{c.n_kv_heads} * c.d_head;
+  switch (part) {
+    case RowPart::all:
+      return {0, all};
+    case RowPart::q:
+      return {0, q};
+    case RowPart::k:
+      return {q, kv};
+    case RowPart::v:
+      return {q + kv, kv};
+    case RowPart::up:
+      return {0, c.d_ff};
+    case RowPart::gate:
+      break;
+  }
+  return {c.d_ff, c.d_ff};
+}
+
+}  // namespace
+
+ImportedShape read_shape(const Importer& importer, const std::string& config_json, const std::string& kernels) {
+  try {
+    ImportedShape shape = importer.shape(config_json);
+    FieldList list;
+    list_fields(shape.model, list);
+    list.at("model.kernels", "import").set(kernels);
+    resolve(shape.model, shape.norm);
+    return shape;
+  } catch (const json::exception& error) {
+    throw DataError(importer.source, str("the configuration lacks something (", error.what(), ")."));
+  }
+}
+
+std::vector<NameMatch> match_names(const Importer& importer, const ImportedShape& shape, DecoderLm& model) {
+  std::map<std::string, Tensor> tensors;
+  for (auto& [name, tensor] : model.parameters()) tensors.emplace(name, tensor);
+  std::vector<NameMatch> matches;
+  for (const NameRow& row : importer.names) {
+    const bool layered = row.ours.find("{i}") != std::string::npos;
+    for (int layer = 0; layer < (layered ? shape.model.n_layers : 1); ++layer) {
+      const auto ours = tensors.find(replace_all(row.ours, "{i}", str(layer)));
+      if (ours == tensors.end()) continue;  // a bias the model does not have
+      const auto [first, rows] = rows_of(row.part, model.config(), ours->second.size(0));
+      matches.push_back({replace_all(row.theirs, "{i}", str(layer)), ours->first, first, rows});
+    }
+  }
+  return matches;
+}
+
+DecoderLm import_model(const Importer& importer, const ImportedShape& shape, const SafetensorsFile& file,
+                       const std::string& prefix, torch::TensorOptions options) {
+  DecoderLm model(shape.model, shape.norm, shape.vocab_size, 0, options);
+  std::map<std::string, Tensor> tensors;
+  for (auto& [name, tensor] : model.parameters()) tensors.emplace(name, tensor);
+
+  torch::NoGradGuard no_grad;
+  std::set<std::string> used;
+  for (const NameMatch& match : match_names(importer, shape, model)) {
+    const Tensor theirs = load_tensor(file.at(prefix + match.theirs));
+    const Tensor ours = tensors.at(match.ours).narrow(0, match.first_row, match.rows);
+    if (ours.sizes() != theirs.sizes())
+      throw DataError(file.path().string(), str("'", match.theirs, "' is ", c10::str(theirs.sizes()), ", expected ",
+                                                c10::str(ours.sizes()), "."));
+    ours.copy_(theirs);
+    used.insert(prefix + match.theirs);
+  }
+  for (const TensorView& view : file.tensors())
+    if (view.name.starts_with(prefix) && !used.contains(view.name))
+      throw DataError(file.path().string(), str("tensor '", view.name, "' has no place in the model."));
+  return model;
+}
+
+}  // namespace normlab

@@ -1,0 +1,215 @@
+// The other implementations: their configurations in our terms, and their names for our tensors.
+#include <nlohmann/json.hpp>
+
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "normlab/infer/import.h"
+#include "normlab/infer/import_translation.h"
+
+namespace normlab {
+namespace {
+
+using nlohmann::json;
+
+json parse_config(const std::string& source, const std::string& text) {
+  const json config = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object()) throw DataError(source, "the configuration is not a JSON object.");
+  return config;
+}
+
+void require(const json& config, const char* key, const json& expected) {
+  if (config.contains(key) && config[key] != expected)
+    throw DataError(key, str("got ", config[key].dump(), "; only ", expected.dump(), " can be imported."));
+}
+
+// karpathy/nanoGPT model.py
+ImportedShape nanogpt_shape(const std::string& text) {
+  const json c = parse_config("nanogpt", text);
+  ImportedShape shape{.model = {}, .norm = find_scheme("none"), .vocab_size = c.at("vocab_size")};
+  shape.model.n_layers = c.at("n_layer");
+  shape.model.n_heads = c.at("n_head");
+  shape.model.d_model = c.at("n_embd");
+  shape.model.seq_len = c.at("block_size");
+  shape.model.bias = c.at("bias");
+  shape.model.dropout = c.value("dropout", 0.0);
+  return shape;
+}
+
+// NVIDIA/ngpt model.py with use_nGPT 1, or its baseline, which has RMSNorm with eps 1e-6; both have SwiGLU of width 4d
+// and RoPE of interleaved pairs.
+ImportedShape ngpt_shape(const std::string& text) {
+  const json c = parse_config("ngpt", text);
+  require(c, "bias", false);
+  const bool baseline = c.value("use_nGPT", 0) == 0;
+  if (!baseline) require(c, "use_nGPT", 1);
+  ImportedShape shape{.model = {}, .norm = find_scheme(baseline ? "none" : "ngpt"), .vocab_size = c.at("vocab_size")};
+  if (baseline) {
+    shape.norm.sublayer = SublayerNorm::rms;
+    shape.norm.sublayer_eps = 1e-6;
+  } else {
+    shape.norm.stored_scale = {Factor::Rule::number, c.at("base_scale").get<double>()};
+  }
+  shape.model.n_layers = c.at("n_layer");
+  shape.model.n_heads = c.at("n_head");
+  shape.model.d_model = c.at("n_embd");
+  shape.model.seq_len = c.at("block_size");
+  shape.model.dropout = c.value("dropout", 0.0);
+  shape.model.activation = Activation::swiglu;
+  shape.model.positions = Positions::rope;
+  shape.model.rope_pairing = RopePairing::interleaved;
+  shape.model.tied_head = false;
+  return shape;
+}
+
+// What the decoders of Hugging Face transformers have in common; the norm is the caller's.
+ImportedShape hugging_face_shape(const json& c, const NormScheme& norm) {
+  require(c, "hidden_act", "silu");
+  ImportedShape shape{.model = {}, .norm = norm, .vocab_size = c.at("vocab_size")};
+  shape.norm.sublayer = SublayerNorm::rms;
+  shape.norm.sublayer_eps = c.at("rms_norm_eps");
+  shape.model.n_layers = c.at("num_hidden_layers");
+  shape.model.n_heads = c.at("num_attention_heads");
+  shape.model.n_kv_heads = c.value("num_key_value_heads", shape.model.n_heads);
+  shape.model.d_model = c.at("hidden_size");
+  if (c.contains("head_dim") && c["head_dim"].is_number()) shape.model.d_head = c["head_dim"];
+  shape.model.d_ff = c.at("intermediate_size");
+  shape.model.seq_len = c.at("max_position_embeddings");
+  shape.model.activation = Activation::swiglu;
+  shape.model.positions = Positions::rope;
+  shape.model.bias = c.value("attention_bias", false);
+  shape.model.tied_head = c.value("tie_word_embeddings", false);
+  const json rope = c.value("rope_parameters", json::object());
+  require(rope, "rope_type", "default");
+  shape.model.rope_base = rope.value("rope_theta", c.value("rope_theta", 10000.0));
+  return shape;
+}
+
+ImportedShape llama_shape(const std::string& text) {
+  const json c = parse_config("llama", text);
+  require(c, "mlp_bias", c.value("attention_bias", false));
+  return hugging_face_shape(c, find_scheme("none"));
+}
+
+// RMS norm of q and k over a head with the epsilon of the other norms.
+ImportedShape qwen3_shape(const std::string& text) {
+  const json c = parse_config("qwen3", text);
+  require(c, "attention_bias", false);
+  require(c, "use_sliding_window", false);
+  ImportedShape shape = hugging_face_shape(c, find_scheme("rms"));
+  shape.norm.qk_eps = c.at("rms_norm_eps");
+  return shape;
+}
+
+// RMS norm of q and k over all heads, RMS norm after each branch.
+ImportedShape olmo2_shape(const std::string& text) {
+  const json c = parse_config("olmo2", text);
+  require(c, "attention_bias", false);
+  ImportedShape shape = hugging_face_shape(c, find_scheme("olmo2"));
+  shape.norm.qk_eps = c.at("rms_norm_eps");
+  return shape;
+}
+
+// Names that Llama, Qwen3 and OLMo 2 share; theirs differ in the norms around the sublayers.
+std::vector<NameRow> hugging_face_names(std::vector<NameRow> norms) {
+  std::vector<NameRow> names = {
+      {"model.embed_tokens.weight", "embedding.weight"},
+      {"model.layers.{i}.self_attn.q_proj.weight", "layers.{i}.attn.qkv.weight", RowPart::q},
+      {"model.layers.{i}.self_attn.k_proj.weight", "layers.{i}.attn.qkv.weight", RowPart::k},
+      {"model.layers.{i}.self_attn.v_proj.weight", "layers.{i}.attn.qkv.weight", RowPart::v},
+      {"model.layers.{i}.self_attn.q_proj.bias", "layers.{i}.attn.qkv.bias", RowPart::q},
+      {"model.layers.{i}.self_attn.k_proj.bias", "layers.{i}.attn.qkv.bias", RowPart::k},
+      {"model.layers.{i}.self_attn.v_proj.bias", "layers.{i}.attn.qkv.bias", RowPart::v},
+      {"model.layers.{i}.self_attn.q_norm.weight", "layers.{i}.attn.q_norm.weight"},
+      {"model.layers.{i}.self_attn.k_norm.weight", "layers.{i}.attn.k_norm.weight"},
+      {"model.layers.{i}.self_attn.o_proj.weight", "layers.{i}.attn.out.weight"},
+      {"model.layers.{i}.self_attn.o_proj.bias", "layers.{i}.attn.out.bias"},
+      {"model.layers.{i}.mlp.up_proj.weight", "layers.{i}.mlp.in.weight", RowPart::up},
+      {"model.layers.{i}.mlp.gate_proj.weight", "layers.{i}.mlp.in.weight", RowPart::gate},
+      {"model.layers.{i}.mlp.up_proj.bias", "layers.{i}.mlp.in.bias", RowPart::up},
+      {"model.layers.{i}.mlp.gate_proj.bias", "layers.{i}.mlp.in.bias", RowPart::gate},
+      {"model.layers.{i}.mlp.down_proj.weight", "layers.{i}.mlp.out.weight"},
+      {"model.layers.{i}.mlp.down_proj.bias", "layers.{i}.mlp.out.bias"},
+      {"model.norm.weight", "final_norm.weight"},
+      {"lm_head.weight", "head.weight"},
+  };
+  names.insert(names.end(), norms.begin(), norms.end());
+  return names;
+}
+
+const NameRow before_attention{"model.layers.{i}.input_layernorm.weight", "layers.{i}.attn_norm.weight"};
+const NameRow before_mlp{"model.layers.{i}.post_attention_layernorm.weight", "layers.{i}.mlp_norm.weight"};
+const NameRow after_attention{"model.layers.{i}.post_attention_layernorm.weight", "layers.{i}.attn_norm.weight"};
+const NameRow after_mlp{"model.layers.{i}.post_feedforward_layernorm.weight", "layers.{i}.mlp_norm.weight"};
+
+const std::vector<Importer>& importers() {
+  static const std::vector<Importer> rows = {
+      {"nanogpt",
+       {
+           {"transformer.wte.weight", "embedding.weight"},
+           {"transformer.wpe.weight", "positions.weight"},
+           {"transformer.h.{i}.ln_1.weight", "layers.{i}.attn_norm.weight"},
+           {"transformer.h.{i}.ln_1.bias", "layers.{i}.attn_norm.bias"},
+           {"transformer.h.{i}.attn.c_attn.weight", "layers.{i}.attn.qkv.weight"},
+           {"transformer.h.{i}.attn.c_attn.bias", "layers.{i}.attn.qkv.bias"},
+           {"transformer.h.{i}.attn.c_proj.weight", "layers.{i}.attn.out.weight"},
+           {"transformer.h.{i}.attn.c_proj.bias", "layers.{i}.attn.out.bias"},
+           {"transformer.h.{i}.ln_2.weight", "layers.{i}.mlp_norm.weight"},
+           {"transformer.h.{i}.ln_2.bias", "layers.{i}.mlp_norm.bias"},
+           {"transformer.h.{i}.mlp.c_fc.weight", "layers.{i}.mlp.in.weight"},
+           {"transformer.h.{i}.mlp.c_fc.bias", "layers.{i}.mlp.in.bias"},
+           {"transformer.h.{i}.mlp.c_proj.weight", "layers.{i}.mlp.out.weight"},
+           {"transformer.h.{i}.mlp.c_proj.bias", "layers.{i}.mlp.out.bias"},
+           {"transformer.ln_f.weight", "final_norm.weight"},
+           {"transformer.ln_f.bias", "final_norm.bias"},
+       },
+       nanogpt_shape},
+      {"ngpt",
+       {
+           {"transformer.wte.weight", "embedding.weight"},
+           {"transformer.h.{i}.rmsnorm_att.weight", "layers.{i}.attn_norm.weight"},
+           {"transformer.h.{i}.query.weight", "layers.{i}.attn.qkv.weight", RowPart::q},
+           {"transformer.h.{i}.key.weight", "layers.{i}.attn.qkv.weight", RowPart::k},
+           {"transformer.h.{i}.value.weight", "layers.{i}.attn.qkv.weight", RowPart::v},
+           {"transformer.h.{i}.att_c_proj.weight", "layers.{i}.attn.out.weight"},
+           {"transformer.h.{i}.rmsnorm_mlp.weight", "layers.{i}.mlp_norm.weight"},
+           {"transformer.h.{i}.c_fc.weight", "layers.{i}.mlp.in.weight"},
+           {"transformer.h.{i}.mlp_c_proj.weight", "layers.{i}.mlp.out.weight"},
+           {"rmsnorm_f.weight", "final_norm.weight"},
+           {"lm_head.weight", "head.weight"},
+           {"transformer.h.{i}.attn_alpha", "layers.{i}.alpha_attn"},
+           {"transformer.h.{i}.mlp_alpha", "layers.{i}.alpha_mlp"},
+           {"transformer.h.{i}.sqk", "layers.{i}.attn.qk_gain"},
+           {"transformer.h.{i}.suv", "layers.{i}.mlp.s_uv"},
+           {"sz", "s_z"},
+       },
+       ngpt_shape},
+      {"llama", hugging_face_names({before_attention, before_mlp}), llama_shape},
+      {"qwen3", hugging_face_names({before_attention, before_mlp}), qwen3_shape},
+      {"olmo2", hugging_face_names({after_attention, after_mlp}), olmo2_shape},
+  };
+  return rows;
+}
+
+}  // namespace
+
+std::vector<std::string> import_sources() {
+  std::vector<std::string> names;
+  for (const Importer& importer : importers()) names.push_back(importer.source);
+  return names;
+}
+
+std::vector<std::string> verify_sources() {
+  std::vector<std::string> names = import_sources();
+  names.push_back(translation_source);
+  return names;
+}
+
+const Importer& find_importer(const std::string& source) {
+  for (const Importer& importer : importers())
+    if (importer.source == source) return importer;
+  const bool translator = source == translation_source;
+  throw UsageError("import", str("got source '", source, "', expected one of ", join(import_sources(), ", "), ".",
+                                 translator ? " Translators can be verified only." : ""));
+}
+
+}  // namespace normlab

@@ -1,0 +1,76 @@
+// Scalar twin of activation.cpp, in double.
+#include <algorithm>
+#include <cmath>
+
+#include "normlab/kernels/activation.h"
+
+namespace normlab::scalar {
+namespace {
+
+double normal_cdf(double z) { return 0.5 * std::erfc(-z * std::sqrt(0.5)); }
+double normal_pdf(double z) { return std::exp(-0.5 * z * z) * 0.3989422804014327; }
+double sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
+
+double pre_activation(const ActivationSpec& spec, const float* x, size_t c) {
+  return x[c] * (spec.scale ? static_cast<double>(spec.scale[c]) : 1.0) + (spec.bias ? spec.bias[c] : 0.0);
+}
+
+// Writes column c of dx and adds to the sums over rows.
+struct GradientRow {
+  const ActivationSpec& spec;
+  const ActivationBackward& args;
+  size_t at, block;
+
+  void put(size_t c, double dz) const {
+    if (args.d_bias) args.d_bias[block + c] += static_cast<float>(dz);
+    if (args.d_scale) args.d_scale[block + c] += static_cast<float>(dz * args.x[at + c]);
+    args.dx[at + c] = static_cast<float>(dz * (spec.scale ? static_cast<double>(spec.scale[c]) : 1.0));
+  }
+};
+
+}  // namespace
+
+void activation_forward(const ActivationSpec& spec, const float* x, float* y, RowRange rows) noexcept {
+  const size_t half = spec.cols / 2;
+  for (size_t row = rows.begin; row < rows.end; ++row) {
+    const float* from = x + row * spec.cols;
+    if (spec.kind == Activation::swiglu) {
+      for (size_t c = 0; c < half; ++c) {
+        const double up = pre_activation(spec, from, c), gate = pre_activation(spec, from, half + c);
+        y[row * half + c] = static_cast<float>(up * gate * sigmoid(gate));
+      }
+      continue;
+    }
+    for (size_t c = 0; c < spec.cols; ++c) {
+      const double z = pre_activation(spec, from, c);
+      const double value = spec.kind == Activation::gelu ? z * normal_cdf(z) : std::max(z, 0.0);
+      y[row * spec.cols + c] = static_cast<float>(value);
+    }
+  }
+}
+
+void activation_backward(const ActivationSpec& spec, const ActivationBackward& args, RowRange rows) noexcept {
+  const size_t half = spec.cols / 2;
+  for (size_t row = rows.begin; row < rows.end; ++row) {
+    const GradientRow out{spec, args, row * spec.cols, row / kRowsPerBlock * spec.cols};
+    if (row % kRowsPerBlock == 0)
+      for (float* sums : {args.d_bias, args.d_scale})
+        if (sums) std::fill(sums + out.block, sums + out.block + spec.cols, 0.0F);
+    const float* x = args.x + out.at;
+    if (spec.kind == Activation::swiglu) {
+      for (size_t c = 0; c < half; ++c) {
+        const double up = pre_activation(spec, x, c), gate = pre_activation(spec, x, half + c);
+        const double s = sigmoid(gate), dy = args.dy[row * half + c];
+        out.put(c, dy * gate * s);
+        out.put(half + c, dy * up * s * (1.0 + gate * (1.0 - s)));
+      }
+      continue;
+    }
+    for (size_t c = 0; c < spec.cols; ++c) {
+      const double z = pre_activation(spec, x, c), dy = args.dy[out.at + c];
+      out.put(c, dy * (spec.kind == Activation::gelu ? normal_cdf(z) + z * normal_pdf(z) : (z > 0.0 ? 1.0 : 0.0)));
+    }
+  }
+}
+
+}  // namespace normlab::scalar

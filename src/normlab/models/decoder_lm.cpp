@@ -1,0 +1,156 @@
+#include "normlab/models/decoder_lm.h"
+
+#include <ATen/Parallel.h>
+
+#include <cmath>
+
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "normlab/models/init.h"
+#include "normlab/models/sinusoids.h"
+#include "normlab/nn/observer.h"
+#include "normlab/nn/qk_gain.h"
+#include "normlab/ops/cross_entropy.h"
+#include "normlab/ops/embedding.h"
+#include "normlab/ops/linear.h"
+#include "normlab/ops/lp_norm.h"
+
+namespace normlab {
+
+using torch::Tensor;
+
+DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vocab_size, uint64_t seed,
+                     torch::TensorOptions options)
+    : config_(for_tensors(wanted, options)),
+      scheme_(scheme),
+      vocab_size_(vocab_size),
+      embedding_(torch::zeros({vocab_size, wanted.d_model}, options)) {
+  const ModelConfig& config = config_;
+  if (config.positions == Positions::learned) positions_ = torch::zeros({config.seq_len, config.d_model}, options);
+  if (config.positions == Positions::sinusoidal || config.positions == Positions::sine)
+    positions_ = sinusoids(config.positions, config.seq_len, config.d_model, options);
+  if (config.positions == Positions::rope)
+    rope_ = make_rope(config.seq_len, config.d_head, config.rope_base, config.rope_pairing, options);
+  if (config.kernels == Kernels::fused) packed_head_ = std::make_shared<PackedWeight>();
+  if (!config.tied_head) head_ = torch::zeros({vocab_size, config.d_model}, options);
+  if (scheme.embedding == EmbeddingNorm::scaled)
+    embedding_scale_ = torch::full({1}, std::sqrt(double(config.d_model)), options);
+  model_gain_ = model_gain(config, scheme, options);
+  if (scheme.output_scale == OutputScale::s_z)
+    s_z_ = scaled_parameter(vocab_size, {1.0, value_of(scheme.stored_scale, {config.d_head, config.d_model})}, options);
+  for (int layer = 0; layer < config.n_layers; ++layer) blocks_.emplace_back(config, scheme, layer, options);
+  if (scheme.placement != NormPlacement::post)
+    final_norm_ = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
+
+  initialise([this](const ParameterVisitor& visitor) { visit(visitor); }, config, scheme, seed);
+  constrain_at_start([this](const ParameterVisitor& visitor) { visit(visitor); }, scheme);
+  for (Block& block : blocks_) block.start();
+  visit([](const std::string&, Tensor& tensor, Role role) { tensor.requires_grad_(role != Role::state); });
+}
+
+void DecoderLm::after_step() {
+  for (Block& block : blocks_) block.after_step();
+}
+
+Tensor DecoderLm::rows(const Tensor& table_vc) const {
+  return scheme_.embedding == EmbeddingNorm::fixnorm ? lp_normalize(table_vc, 2.0, 1e-12) : table_vc;
+}
+
+Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position) const {
+  const int64_t end = first_position + tokens_bt.size(1);
+  if (end > config_.seq_len)
+    throw Error("model", str("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
+  const bool fused = config_.kernels == Kernels::fused;
+  Tensor x = embedding(rows(embedding_), tokens_bt, fused);
+  if (scheme_.embedding == EmbeddingNorm::fixnorm) x = x * std::sqrt(double(config_.d_model));
+  if (embedding_scale_.defined()) x = x * embedding_scale_;
+  if (!positions_.defined()) return x;
+  return x + embedding(positions_, torch::arange(first_position, end, tokens_bt.options()).expand_as(tokens_bt), fused);
+}
+
+Tensor DecoderLm::hidden(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
+  const int64_t first_position = caches ? caches->front().length() : 0;
+  Stream stream{
+      dropout(embed(tokens_bt, first_position), pass.dropout(config_.dropout, 0, embedding_site, tokens_bt.size(1)))};
+  const RopeTable* rope = rope_.cos.defined() ? &rope_ : nullptr;
+  const Tensor gain = model_gain_.used();
+  for (size_t layer = 0; layer < blocks_.size(); ++layer)
+    blocks_[layer](stream, pass, gain, rope, caches ? &(*caches)[layer] : nullptr);
+  const Tensor y = final_norm_(stream);
+  if (pass.observer) pass.observer->see(Site::stream, {pass.stack, config_.n_layers}, stream.x, pass);
+  return y;
+}
+
+Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
+  const Tensor out = head(hidden(tokens_bt, pass, caches));
+  if (pass.observer) pass.observer->see(Site::logits, {pass.stack, config_.n_layers}, out, pass);
+  return out;
+}
+
+Tensor DecoderLm::head(const Tensor& y_btc) const {
+  const Tensor weight = rows(head_.defined() ? head_ : embedding_);
+  Tensor z = packed_head_ ? fused_linear(y_btc, weight, Tensor(), packed_head_) : torch::linear(y_btc, weight);
+  if (s_z_.defined()) z = z * s_z_.used();
+  const double cap = scheme_.output_soft_cap;
+  return cap > 0.0 ? (z / cap).tanh() * cap : z;
+}
+
+Tensor DecoderLm::loss(const Tensor& tokens_bt, const Tensor& targets_bt, const Pass& pass) const {
+  Tensor scores = logits(tokens_bt, pass).view({-1, vocab_size_});
+  const Tensor targets = targets_bt.reshape({-1});
+  // The fused kernel writes over the logits that the z-loss still needs.
+  if (pass.training && scheme_.z_loss > 0.0) {
+    const Tensor z_loss = scores.logsumexp(-1).square().mean() * scheme_.z_loss;
+    return cross_entropy(std::move(scores), targets, /*fused=*/false) + z_loss;
+  }
+  return cross_entropy(std::move(scores), targets, config_.kernels == Kernels::fused);
+}
+
+void DecoderLm::visit(const ParameterVisitor& visitor) {
+  visitor("embedding.weight", embedding_, Role::embedding);
+  if (embedding_scale_.defined()) visitor("embedding.scale", embedding_scale_, Role::scale);
+  if (config_.positions == Positions::learned) visitor("positions.weight", positions_, Role::position);
+  if (model_gain_.defined() && scheme_.learn_gain) visitor("qk_gain", model_gain_.stored, Role::qk_gain);
+  for (size_t layer = 0; layer < blocks_.size(); ++layer) blocks_[layer].visit(str("layers.", layer), visitor);
+  final_norm_.visit("final_norm", visitor);
+  if (head_.defined()) visitor("head.weight", head_, Role::weight);
+  if (s_z_.defined()) visitor("s_z", s_z_.stored, Role::scale);
+}
+
+NamedTensors DecoderLm::state() {
+  NamedTensors list;
+  visit([&list](const std::string& name, Tensor& tensor, Role) { list.emplace_back(name, tensor); });
+  return list;
+}
+
+NamedTensors DecoderLm::parameters() {
+  NamedTensors list;
+  visit([&list](const std::string& name, Tensor& tensor, Role role) {
+    if (role != Role::state) list.emplace_back(name, tensor);
+  });
+  return list;
+}
+
+std::vector<WeightConstraint> DecoderLm::constraints() {
+  return constraints_of([this](const ParameterVisitor& visitor) { visit(visitor); }, scheme_);
+}
+
+void DecoderLm::pack_weights() const {
+  if (config_.kernels != Kernels::fused) return;
+  std::vector<std::pair<Tensor, PackedWeight*>> list = {{head_.defined() ? head_ : embedding_, packed_head_.get()}};
+  for (const Block& block : blocks_)
+    block.visit_linears([&](const Linear& linear) { list.emplace_back(linear.weight, linear.packed.get()); });
+  at::parallel_for(0, static_cast<int64_t>(list.size()), 1, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) list[i].second->pack(list[i].first);
+  });
+}
+
+DecoderLm DecoderLm::alias() const {
+  DecoderLm copy = *this;
+  copy.visit([](const std::string&, Tensor& tensor, Role role) {
+    tensor = tensor.detach().requires_grad_(role != Role::state);
+  });
+  return copy;
+}
+
+}  // namespace normlab

@@ -1,0 +1,58 @@
+// Multi-head attention with normalised queries and keys: projection, normalised attention, output projection.
+#pragma once
+
+#include <vector>
+
+#include "normlab/config/model_config.h"
+#include "normlab/nn/linear.h"
+#include "normlab/nn/pass.h"
+#include "normlab/nn/scaled_parameter.h"
+#include "normlab/ops/attention.h"
+
+namespace normlab {
+
+// Keys (normalised and rotated once) and values of the tokens decoded so far, one layer.
+struct KvCache {
+  torch::Tensor k_hat_bshd, v_bshd;
+  int64_t length() const { return k_hat_bshd.defined() ? k_hat_bshd.size(1) : 0; }
+  void append(const torch::Tensor& k_hat, const torch::Tensor& v);
+};
+
+enum class AttentionKind { self, cross };  // cross: queries of the stream, keys and values of Pass::memory
+
+class Attention {
+ public:
+  Attention() = default;
+  Attention(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options,
+            AttentionKind kind = AttentionKind::self);
+
+  // `model_gain` is the gain that all layers share, undefined unless the scheme has one; `rope` may be null.
+  torch::Tensor operator()(const torch::Tensor& x_btc, const Pass& pass, const torch::Tensor& model_gain,
+                           const RopeTable* rope, KvCache* cache = nullptr) const;
+  void visit(const std::string& name, const ParameterVisitor& visitor);
+  void visit_linears(const LinearVisitor& visitor) const;
+  // QK-clip: scales W_q and W_k of heads whose logits went above the limit since the last call.
+  void clip_logits();
+
+ private:
+  void scale_head(const Linear& map, int64_t head, double factor) const;
+  AttentionForm form(const torch::Tensor& model_gain, const RopeTable* rope) const;
+  torch::Tensor attend_memory(const torch::Tensor& x_btc, const Pass& pass, AttentionForm how) const;
+  torch::Tensor decode(const torch::Tensor& x_r1c, BeamState& beams, const AttentionForm& how) const;
+
+  AttentionKind kind_ = AttentionKind::self;
+  int layer_ = 0;
+  int64_t n_heads_ = 0, n_kv_heads_ = 0, d_head_ = 0;
+  double dropout_ = 0.0;
+  bool learn_gain_ = true, fused_ = false;
+  double qk_clip_ = 0.0;
+  GainOn gain_on_ = GainOn::queries;
+  AttentionForm form_;  // all but what changes from step to step
+  Linear qkv_;          // rows: all queries, all keys, all values
+  Linear q_, kv_;       // of cross-attention, instead
+  Linear out_;
+  ScaledParameter gain_;  // [1], [h] or [h * d]; undefined when shared by the model or absent
+  torch::Tensor raw_p_;   // p = 1 + softplus(raw_p); undefined when p is fixed
+};
+
+}  // namespace normlab

@@ -1,0 +1,161 @@
+#include "normlab/nn/beam_state.h"
+
+#include <ATen/Parallel.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "normlab/kernels/decode_attention.h"
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+
+// The first `used` of twice as many places.
+Tensor grown(const Tensor& old, int64_t used) {
+  std::vector<int64_t> sizes = old.sizes().vec();
+  sizes[0] = 2 * used;
+  const Tensor larger = torch::empty(sizes, old.options());
+  larger.narrow(0, 0, used).copy_(old);
+  return larger;
+}
+
+Tensor to_tensor(const std::vector<int64_t>& index, const Tensor& like) {
+  return torch::tensor(index, torch::kInt64).to(like.device());
+}
+
+// decode_attention for every row; `unit_of` names a row's keys.
+template <class UnitOf>
+Tensor attend_rows(const Tensor& q_r1hd, int64_t key_heads, const AttentionForm& form, const UnitOf& unit_of) {
+  const Tensor q = q_r1hd.contiguous(), o = torch::empty_like(q);
+  const int64_t heads = q.size(2), d = q.size(3);
+  at::parallel_for(0, q.size(0), /*grain_size=*/8, [&](int64_t begin, int64_t end) {
+    std::vector<float> weights;
+    for (int64_t row = begin; row < end; ++row) {
+      DecodeAttention unit = unit_of(static_cast<size_t>(row));
+      unit.heads = static_cast<size_t>(heads);
+      unit.group = static_cast<size_t>(heads / key_heads);
+      unit.d = static_cast<size_t>(d);
+      const double factor = form.row_scale == RowScale::log_n ? std::log(static_cast<double>(unit.keys)) : 1.0;
+      unit.scale = static_cast<float>(form.scale * factor);
+      unit.soft_cap = static_cast<float>(form.soft_cap);
+      unit.q = q.const_data_ptr<float>() + row * heads * d;
+      unit.o = o.mutable_data_ptr<float>() + row * heads * d;
+      if (weights.size() < unit.keys) weights.resize(unit.keys);
+      decode_attention(unit, weights.data());
+    }
+  });
+  return o;
+}
+
+}  // namespace
+
+BeamState::BeamState(Memory memory, size_t n_layers, int64_t beam, bool fused)
+    : memory_(std::move(memory)), fused_(fused), layers_(n_layers) {
+  const int64_t sentences = memory_.x_bsc.size(0);
+  max_rows_ = sentences * beam;
+  sentence_of_.resize(static_cast<size_t>(sentences));
+  std::iota(sentence_of_.begin(), sentence_of_.end(), int64_t{0});
+  kept_ = sentence_of_;
+  slots_of_.resize(sentence_of_.size());
+}
+
+void BeamState::begin_step() {
+  for (size_t row = 0; fused_ && row < slots_of_.size(); ++row)
+    slots_of_[row].push_back(static_cast<int32_t>(length_ * max_rows_ + static_cast<int64_t>(row)));
+  ++length_;
+}
+
+void BeamState::select(const std::vector<int64_t>& parents) {
+  std::vector<int64_t> sentences;
+  std::vector<std::vector<int32_t>> slots;
+  for (const int64_t parent : parents) {
+    sentences.push_back(sentence_of_[static_cast<size_t>(parent)]);
+    slots.push_back(slots_of_[static_cast<size_t>(parent)]);
+  }
+  sentence_of_ = std::move(sentences);
+  slots_of_ = std::move(slots);
+  if (fused_) return;
+  for (Layer& layer : layers_) {
+    const Tensor index = to_tensor(parents, layer.k);
+    layer.k = layer.k.index_select(0, index);
+    layer.v = layer.v.index_select(0, index);
+  }
+  forget_sentences();
+}
+
+void BeamState::forget_sentences() {
+  std::vector<int64_t> kept, places;
+  for (size_t place = 0; place < kept_.size(); ++place)
+    for (const int64_t sentence : sentence_of_)
+      if (sentence == kept_[place]) {
+        kept.push_back(sentence);
+        places.push_back(static_cast<int64_t>(place));
+        break;
+      }
+  if (kept.size() == kept_.size()) return;
+  kept_ = std::move(kept);
+  for (Layer& layer : layers_) {
+    const Tensor index = to_tensor(places, layer.memory_k);
+    layer.memory_k = layer.memory_k.index_select(0, index);
+    layer.memory_v = layer.memory_v.index_select(0, index);
+  }
+}
+
+void BeamState::append(int layer, const Tensor& k_hat_r1hd, const Tensor& v_r1hd) {
+  Layer& at = layers_[static_cast<size_t>(layer)];
+  if (!fused_) {
+    at.k = at.k.defined() ? torch::cat({at.k, k_hat_r1hd}, 1) : k_hat_r1hd;
+    at.v = at.v.defined() ? torch::cat({at.v, v_r1hd}, 1) : v_r1hd;
+    return;
+  }
+  constexpr int64_t first_tokens = 16;
+  const int64_t first = position() * max_rows_, h = k_hat_r1hd.size(2), d = k_hat_r1hd.size(3);
+  if (!at.k.defined()) {
+    at.k = torch::empty({first_tokens * max_rows_, h, d}, k_hat_r1hd.options());
+    at.v = torch::empty_like(at.k);
+  } else if (first == at.k.size(0)) {
+    at.k = grown(at.k, first), at.v = grown(at.v, first);
+  }
+  at.k.narrow(0, first, rows()).copy_(k_hat_r1hd.squeeze(1));
+  at.v.narrow(0, first, rows()).copy_(v_r1hd.squeeze(1));
+}
+
+Tensor BeamState::attend(int layer, const Tensor& q_hat_r1hd, const AttentionForm& form) const {
+  const Layer& at = layers_[static_cast<size_t>(layer)];
+  if (!fused_) return normlab::attend(q_hat_r1hd, at.k, at.v, form);
+  const float *k = at.k.const_data_ptr<float>(), *v = at.v.const_data_ptr<float>();
+  return attend_rows(q_hat_r1hd, at.k.size(1), form, [&](size_t row) {
+    return DecodeAttention{.k = k, .v = v, .slots = slots_of_[row].data(), .keys = slots_of_[row].size()};
+  });
+}
+
+void BeamState::set_memory(int layer, const Tensor& k_hat_bshd, const Tensor& v_bshd) {
+  Layer& at = layers_[static_cast<size_t>(layer)];
+  at.memory_k = k_hat_bshd.contiguous();
+  at.memory_v = v_bshd.contiguous();
+}
+
+Tensor BeamState::attend_memory(int layer, const Tensor& q_hat_r1hd, const AttentionForm& form) const {
+  const Layer& at = layers_[static_cast<size_t>(layer)];
+  const int64_t h = q_hat_r1hd.size(2), d = q_hat_r1hd.size(3);
+  if (!fused_) {
+    const auto sentences = static_cast<int64_t>(kept_.size());
+    AttentionForm own = form;
+    own.key_lengths_b = memory_.lengths_b.index_select(0, to_tensor(kept_, memory_.lengths_b));
+    const Tensor q = q_hat_r1hd.view({sentences, rows() / sentences, h, d});
+    return normlab::attend(q, at.memory_k, at.memory_v, own).reshape({rows(), 1, h, d});
+  }
+  const float *k = at.memory_k.const_data_ptr<float>(), *v = at.memory_v.const_data_ptr<float>();
+  const int64_t* lengths = memory_.lengths_b.const_data_ptr<int64_t>();
+  const int64_t sentence_size = at.memory_k.size(1) * at.memory_k.size(2) * d;
+  return attend_rows(q_hat_r1hd, at.memory_k.size(2), form, [&](size_t row) {
+    const int64_t sentence = sentence_of_[row];
+    return DecodeAttention{.k = k + sentence * sentence_size,
+                           .v = v + sentence * sentence_size,
+                           .keys = static_cast<size_t>(lengths[sentence])};
+  });
+}
+
+}  // namespace normlab

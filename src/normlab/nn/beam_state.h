@@ -1,0 +1,52 @@
+// What a decoder remembers of hypotheses that grow side by side, a token a step: keys and values of every layer, of
+// their own tokens and of the encoder's output. Keys are normalised once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "normlab/nn/pass.h"
+#include "normlab/ops/attention.h"
+
+namespace normlab {
+
+class BeamState {
+ public:
+  // One row a sentence to begin with, later at most `beam`.
+  BeamState(Memory memory, size_t n_layers, int64_t beam, bool fused);
+
+  const Memory& memory() const { return memory_; }
+  int64_t rows() const { return static_cast<int64_t>(sentence_of_.size()); }
+  int64_t position() const { return length_ - 1; }  // of the token that is read in this step
+
+  void begin_step();
+  // From the next step on row i continues row parents[i]. Rows of a sentence stay together, as many for each; a
+  // sentence without rows is forgotten.
+  void select(const std::vector<int64_t>& parents);
+
+  // Of one layer's self-attention: the new token's keys and values, and attention to all tokens of each row.
+  void append(int layer, const torch::Tensor& k_hat_r1hd, const torch::Tensor& v_r1hd);
+  torch::Tensor attend(int layer, const torch::Tensor& q_hat_r1hd, const AttentionForm& form) const;
+
+  // Of one layer's cross-attention; its keys and values are made in the first step.
+  bool has_memory(int layer) const { return layers_[static_cast<size_t>(layer)].memory_k.defined(); }
+  void set_memory(int layer, const torch::Tensor& k_hat_bshd, const torch::Tensor& v_bshd);
+  torch::Tensor attend_memory(int layer, const torch::Tensor& q_hat_r1hd, const AttentionForm& form) const;
+
+ private:
+  struct Layer {
+    torch::Tensor k, v;                // fused: [slots, h, d], rows stay where they are; composite: [r, t, h, d]
+    torch::Tensor memory_k, memory_v;  // [b, s, h, d]
+  };
+  void forget_sentences();
+
+  Memory memory_;
+  bool fused_ = false;
+  int64_t max_rows_ = 0, length_ = 0;
+  std::vector<Layer> layers_;
+  std::vector<int64_t> sentence_of_;            // each row: its sentence in memory_
+  std::vector<int64_t> kept_;                   // composite: the sentences that the layers' memory still holds
+  std::vector<std::vector<int32_t>> slots_of_;  // fused, each row: where its tokens are
+};
+
+}  // namespace normlab

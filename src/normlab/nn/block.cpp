@@ -1,0 +1,118 @@
+#include "normlab/nn/block.h"
+
+#include <cmath>
+
+#include "normlab/nn/observer.h"
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+
+constexpr int attn_branch_site = 1, mlp_branch_site = 2, mlp_hidden_site = 4, cross_branch_site = 6;  // of dropout
+
+// x + branch(norm(x)), where the next norm will do the add, norm(x + branch(x)), x + norm(branch(x)), or a lerp.
+template <class Branch>
+void add_branch(Stream& stream, const StreamNorm& norm, const LerpResidual& lerp, NormPlacement placement,
+                const Branch& branch) {
+  if (lerp.defined()) {
+    branch(stream.x);
+    stream = {.x = lerp(stream)};
+    return;
+  }
+  switch (placement) {
+    case NormPlacement::pre:
+      branch(norm(stream));
+      return;
+    case NormPlacement::post:
+      branch(stream.x);
+      stream = {.x = norm(stream)};
+      return;
+    case NormPlacement::branch: {
+      branch(stream.x);
+      Stream out{.x = stream.branch};
+      stream = {.x = stream.x + dropout(norm(out), stream.dropout)};
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+Block::Block(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options,
+             bool with_cross)
+    : layer_(layer),
+      dropout_(config.dropout),
+      mlp_dropout_(config.mlp_dropout),
+      with_cross_(with_cross),
+      placement_(scheme.placement),
+      attn_norm_(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options),
+      mlp_norm_(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options),
+      alpha_attn_(config, scheme, layer == 0, options),
+      alpha_mlp_(config, scheme, false, options),
+      attn_(config, scheme, layer, options),
+      mlp_(config, scheme, options) {
+  if (with_cross_) {
+    cross_norm_ = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
+    cross_ = Attention(config, scheme, layer, options, AttentionKind::cross);
+  }
+  if (scheme.sublayer_scale == DepthScale::inverse_sqrt_layer)
+    for (StreamNorm* norm : {&attn_norm_, &cross_norm_, &mlp_norm_}) norm->multiply_by(1.0 / std::sqrt(layer + 1.0));
+}
+
+void Block::operator()(Stream& stream, const Pass& pass, const Tensor& model_gain, const RopeTable* rope,
+                       KvCache* cache) const {
+  const int64_t t = stream.x.size(1);
+  add_branch(stream, attn_norm_, alpha_attn_, placement_, [&](const Tensor& in) {
+    if (pass.observer) pass.observer->see(Site::stream, {pass.stack, layer_}, stream.x, pass);
+    stream.branch = attn_(in, pass, model_gain, rope, cache);
+    if (pass.observer) pass.observer->see(Site::attn_out, {pass.stack, layer_}, stream.branch, pass);
+    stream.dropout = pass.dropout(dropout_, layer_, attn_branch_site, t);
+  });
+  if (with_cross_)
+    add_branch(stream, cross_norm_, LerpResidual(), placement_, [&](const Tensor& in) {
+      stream.branch = cross_(in, pass, model_gain, /*rope=*/nullptr);
+      if (pass.observer) pass.observer->see(Site::attn_out, {Stack::cross, layer_}, stream.branch, pass);
+      stream.dropout = pass.dropout(dropout_, layer_, cross_branch_site, t);
+    });
+  add_branch(stream, mlp_norm_, alpha_mlp_, placement_, [&](const Tensor& in) {
+    stream.branch = mlp_(in, pass.dropout(mlp_dropout_, layer_, mlp_hidden_site, t));
+    if (pass.observer) pass.observer->see(Site::mlp_out, {pass.stack, layer_}, stream.branch, pass);
+    stream.dropout = pass.dropout(dropout_, layer_, mlp_branch_site, t);
+  });
+}
+
+void Block::visit(const std::string& name, const ParameterVisitor& visitor) {
+  attn_norm_.visit(name + ".attn_norm", visitor);
+  attn_.visit(name + ".attn", visitor);
+  alpha_attn_.visit(name + ".alpha_attn", visitor);
+  if (with_cross_) {
+    cross_norm_.visit(name + ".cross_norm", visitor);
+    cross_.visit(name + ".cross", visitor);
+  }
+  mlp_norm_.visit(name + ".mlp_norm", visitor);
+  mlp_.visit(name + ".mlp", visitor);
+  alpha_mlp_.visit(name + ".alpha_mlp", visitor);
+}
+
+void Block::visit_linears(const LinearVisitor& visitor) const {
+  attn_.visit_linears(visitor);
+  if (with_cross_) cross_.visit_linears(visitor);
+  mlp_.visit_linears(visitor);
+}
+
+void Block::start() {
+  constexpr int iterations = 100;
+  visit_linears([](const Linear& linear) {
+    linear.power_iterations(iterations);
+    if (linear.gamma.defined() && !linear.gamma.is_meta()) linear.gamma.fill_(linear.sigma());
+  });
+}
+
+void Block::after_step() {
+  attn_.clip_logits();
+  if (with_cross_) cross_.clip_logits();
+  visit_linears([](const Linear& linear) { linear.power_iterations(1); });
+}
+
+}  // namespace normlab

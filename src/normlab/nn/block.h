@@ -1,0 +1,38 @@
+// One layer: attention, in a decoder with an encoder cross-attention, and MLP, each joined to the residual stream with
+// its norm before or after, or by a lerp.
+#pragma once
+
+#include "normlab/nn/attention.h"
+#include "normlab/nn/mlp.h"
+#include "normlab/nn/residual.h"
+#include "normlab/nn/stream_norm.h"
+
+namespace normlab {
+
+class Block {
+ public:
+  Block() = default;
+  Block(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options,
+        bool with_cross = false);
+
+  // Runs the stream [b, t, c] through the layer.
+  void operator()(Stream& stream, const Pass& pass, const torch::Tensor& model_gain, const RopeTable* rope,
+                  KvCache* cache = nullptr) const;
+  void visit(const std::string& name, const ParameterVisitor& visitor);
+  void visit_linears(const LinearVisitor& visitor) const;
+  // What a scheme keeps beside the loss: spectral norms, clipped logits. After the weights are drawn, and after a step.
+  void start();
+  void after_step();
+
+ private:
+  int layer_ = 0;
+  double dropout_ = 0.0, mlp_dropout_ = 0.0;
+  bool with_cross_ = false;
+  NormPlacement placement_ = NormPlacement::pre;
+  StreamNorm attn_norm_, cross_norm_, mlp_norm_;
+  LerpResidual alpha_attn_, alpha_mlp_;
+  Attention attn_, cross_;
+  Mlp mlp_;
+};
+
+}  // namespace normlab

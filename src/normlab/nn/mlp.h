@@ -1,0 +1,31 @@
+// The feed-forward sublayer: out(drop(activation(scale o in(x)))).
+#pragma once
+
+#include "normlab/config/model_config.h"
+#include "normlab/nn/linear.h"
+#include "normlab/nn/scaled_parameter.h"
+#include "normlab/ops/dropout.h"
+
+namespace normlab {
+
+class Mlp {
+ public:
+  Mlp() = default;
+  Mlp(const ModelConfig& config, const NormScheme& scheme, torch::TensorOptions options);
+
+  torch::Tensor operator()(const torch::Tensor& x_btc, const Dropout& hidden = {}) const;
+  void visit(const std::string& name, const ParameterVisitor& visitor);
+  void visit_linears(const LinearVisitor& visitor) const;
+
+ private:
+  Activation activation_ = Activation::gelu;
+  bool fused_ = false;
+  Linear in_;  // SwiGLU: rows up, then gate
+  Linear out_;
+  ScaledParameter s_uv_;       // [rows of in_], of MapScale::s_uv
+  torch::Tensor nu_;           // the same place, constant, of MapScale::nu
+  double scale_root_ = 1.0;    // sqrt(d_model), beside s_uv
+  double output_scale_ = 1.0;  // what nu leaves to do after out_
+};
+
+}  // namespace normlab

@@ -1,0 +1,39 @@
+// What a forward pass needs to know besides its input.
+#pragma once
+
+#include <cstdint>
+
+#include "normlab/ops/dropout.h"
+#include "normlab/record/place.h"
+
+namespace normlab {
+
+class BeamState;
+class Observer;
+
+// The encoder's output, which the cross-attention of a decoder reads.
+struct Memory {
+  torch::Tensor x_bsc;
+  torch::Tensor lengths_b;  // int64; what comes after them is padding
+};
+
+struct Pass {
+  bool training = false;
+  uint64_t seed = 0;
+  int64_t step = 0;
+  int64_t first_sequence = 0;  // where this part starts in the whole batch: dropout must not depend on the split
+
+  bool causal = true;                // of self-attention
+  torch::Tensor key_lengths_b = {};  // int64: keys of self-attention after them are padding; undefined: none is
+  const Memory* memory = nullptr;    // of cross-attention
+  BeamState* beams = nullptr;        // not null: one new token a row, beside what the state remembers
+  Observer* observer = nullptr;      // null: nobody looks
+  Stack stack = Stack::layers;       // whose layers this pass goes through, for the observer
+  // Dropout of one site of one layer, for a tensor with `rows` rows a sequence.
+  Dropout dropout(double rate, int layer, int site, int64_t rows) const {
+    if (!training || rate <= 0.0) return {};
+    return {.rate = rate, .key = dropout_key(stream_key(seed, step, layer, site)), .first_row = first_sequence * rows};
+  }
+};
+
+}  // namespace normlab

@@ -1,0 +1,168 @@
+// The names of a scheme's answers, and its fields.
+#include <cmath>
+
+#include "normlab/norm/scheme.h"
+
+namespace normlab {
+
+template <>
+std::vector<std::string> enum_names<SublayerNorm>() {
+  return {"layer", "rms", "scale", "dyt", "none"};
+}
+template <>
+std::vector<std::string> enum_names<NormPlacement>() {
+  return {"pre", "post", "branch"};
+}
+template <>
+std::vector<std::string> enum_names<DepthScale>() {
+  return {"1", "1/sqrt(layer)"};
+}
+template <>
+std::vector<std::string> enum_names<EmbeddingNorm>() {
+  return {"none", "fixnorm", "scaled"};
+}
+template <>
+std::vector<std::string> enum_names<Residual>() {
+  return {"add", "lerp_unit", "lerp_nu", "lerp"};
+}
+template <>
+std::vector<std::string> enum_names<AlphaSharing>() {
+  return {"channel", "layer"};
+}
+template <>
+std::vector<std::string> enum_names<MapScale>() {
+  return {"none", "s_uv", "nu"};
+}
+template <>
+std::vector<std::string> enum_names<QkNorm>() {
+  return {"none", "lp", "rms", "layer"};
+}
+template <>
+std::vector<std::string> enum_names<QkScope>() {
+  return {"head", "all_heads"};
+}
+template <>
+std::vector<std::string> enum_names<QkOrder>() {
+  return {"before_rope", "after_rope"};
+}
+template <>
+std::vector<std::string> enum_names<QkAffine>() {
+  return {"none", "shared", "own"};
+}
+template <>
+std::vector<std::string> enum_names<GainSharing>() {
+  return {"none", "model", "layer", "head", "channel"};
+}
+template <>
+std::vector<std::string> enum_names<GainOn>() {
+  return {"queries", "both"};
+}
+template <>
+std::vector<std::string> enum_names<GainForm>() {
+  return {"plain", "exp"};
+}
+template <>
+std::vector<std::string> enum_names<PSharing>() {
+  return {"layer", "head"};
+}
+template <>
+std::vector<std::string> enum_names<RowScale>() {
+  return {"1", "log(n)"};
+}
+template <>
+std::vector<std::string> enum_names<OutputScale>() {
+  return {"none", "s_z"};
+}
+template <>
+std::vector<std::string> enum_names<Constraint>() {
+  return {"none", "unit", "ball"};
+}
+template <>
+std::vector<std::string> enum_names<ConstraintAxis>() {
+  return {"embedding", "rows"};
+}
+
+namespace {
+
+template <class T>
+void list_rule(FieldList& list, const char* key, T& value, const char* doc, const char* expected) {
+  list.custom(
+      key, doc, expected, [&value] { return value.text(); },
+      [&value](const std::string& text) {
+        const auto parsed = T::parse(text);
+        if (parsed) value = *parsed;
+        return parsed.has_value();
+      });
+}
+
+void list_stream(NormScheme& s, FieldList& list) {
+  list.choice("sublayer", s.sublayer, "norm of the residual stream around each sublayer");
+  list.choice("placement", s.placement,
+              "pre: norm(x) enters the branch; post: norm(x + branch); branch: x + norm(branch)");
+  list.real("sublayer_eps", s.sublayer_eps, {.min = 0.0, .max = 1.0}, "epsilon of the sublayer norm");
+  list.choice("sublayer_scale", s.sublayer_scale, "what the sublayer norm of layer 1, 2, ... is multiplied by");
+  list.choice("embedding", s.embedding,
+              "fixnorm: unit rows, times sqrt(d_model) at the input only; scaled: a learnable scale at the input");
+  list.choice("residual", s.residual,
+              "add: h + b; lerp: h + alpha (b - h); lerp_nu: that times nu(alpha); lerp_unit: between and back onto "
+              "the unit sphere");
+  list_rule(list, "alpha_init", s.alpha_init, "initial step alpha of a lerp", "a number above 0 to 1, or 1/n_layers");
+  list.choice("alpha_sharing", s.alpha_sharing, "an alpha for each channel, or one for each sublayer");
+  list.choice("map_scale", s.map_scale,
+              "s_uv: learnable scales of the hidden layer; nu: constants that keep the norms of all maps at 1");
+}
+
+void list_qk(NormScheme& s, FieldList& list) {
+  list.choice("qk", s.qk, "normalisation of queries and keys");
+  list.real("p", s.p, {.min = 0.0, .open_min = true}, "p of the Lp norm, inf included");
+  list.flag("learn_p", s.learn_p, "learn p, as 1 + softplus(r); p is then the initial value");
+  list.choice("p_sharing", s.p_sharing, "a learned p for each layer or each head");
+  list.integer("qk_groups", s.qk_groups, {.min = 1, .max = 1 << 16},
+               "groups of channels of a head, each with its own norm");
+  list.choice("scope", s.scope, "one norm over a head, or over all heads together");
+  list.choice("order", s.order, "normalise before or after the rotation of RoPE");
+  list.real("qk_eps", s.qk_eps, {.min = 1e-30, .max = 1.0},
+            "lp: x / max(||x||_p, qk_eps); rms and layer: added to the mean square");
+  list.choice("qk_affine", s.qk_affine,
+              "learnable channel gains of an rms or layer norm of q and k: one vector for all heads, or one for each");
+}
+
+void list_logits(NormScheme& s, FieldList& list) {
+  list.choice("gain", s.gain, "who shares one gain of the logits");
+  list_rule(list, "gain_init", s.gain_init, "initial gain", "a number, log2(L^2-L), sqrt(d_head) or matched");
+  list.flag("learn_gain", s.learn_gain, "train the gain, or keep its initial value");
+  list.choice("gain_on", s.gain_on, "the gain multiplies the queries, or both queries and keys");
+  list.choice("gain_form", s.gain_form, "exp: the gain is exp(tau) and tau is learned");
+  list.real("gain_max", s.gain_max, {.min = 0.0, .open_min = true}, "largest gain of the form exp");
+  list_rule(list, "logit_scale", s.logit_scale, "fixed factor of the logits",
+            "a number above 0, sqrt(d_head), 1/sqrt(d_head) or 1/sqrt(d_model)");
+  list.choice("row_scale", s.row_scale, "log(n): the logits of a query that sees n keys are multiplied by ln n");
+  list.real("soft_cap", s.soft_cap, {.min = 0.0}, "c of c tanh(S / c) on the logits of attention; 0 = none");
+  list.choice("output_scale", s.output_scale, "s_z: a learnable scale for each token's logit");
+  list.real("output_soft_cap", s.output_soft_cap, {.min = 0.0}, "c of c tanh(z / c) on the output logits; 0 = none");
+  list.real("z_loss", s.z_loss, {.min = 0.0}, "adds z_loss (ln Z)^2 to the training loss, Z = sum of exp(logits)");
+}
+
+void list_weights(NormScheme& s, FieldList& list) {
+  list_rule(list, "stored_scale", s.stored_scale,
+            "initial stored value of gain, alpha and s_z, of which init / stored_scale times as much is used",
+            "init, a number above 0, or 1/sqrt(d_model)");
+  list.choice("constraint", s.constraint, "norm of weight vectors after each step: unit = 1, ball at most 1");
+  list.choice("constraint_axis", s.constraint_axis, "which vectors: those along d_model, or all rows");
+  list.real("qk_clip", s.qk_clip, {.min = 0.0},
+            "after a step whose largest logit of a head is above this, its W_q and W_k are scaled down; 0 = never");
+  list.flag("sigma_reparam", s.sigma_reparam, "every linear map of a block is gamma W / sigma(W), gamma learnable");
+}
+
+}  // namespace
+
+void list_fields(NormScheme& s, FieldList& list) {
+  list.section("norm");
+  list.text("scheme", s.name, "row of the catalogue; the keys below override its answers (`normlab schemes`)");
+  list_stream(s, list);
+  list_qk(s, list);
+  list_logits(s, list);
+  list_weights(s, list);
+}
+
+}  // namespace normlab

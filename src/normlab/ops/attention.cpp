@@ -1,0 +1,182 @@
+#include "normlab/ops/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "normlab/ops/attention_fused.h"
+#include "normlab/ops/attention_stats.h"
+#include "normlab/ops/lp_norm.h"
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+
+// Over the last dimension.
+Tensor normalise_rows(const Tensor& x, const QkTransform& how) {
+  switch (how.norm) {
+    case QkNorm::none:
+      return x;
+    case QkNorm::rms:
+      return x * ((x * x).mean(-1, /*keepdim=*/true) + how.eps).rsqrt();
+    case QkNorm::layer: {
+      const Tensor centred = x - x.mean(-1, /*keepdim=*/true);
+      return centred * ((centred * centred).mean(-1, /*keepdim=*/true) + how.eps).rsqrt();
+    }
+    case QkNorm::lp:
+      break;
+  }
+  return how.learned_p.defined() ? lp_normalize(x, how.learned_p.view({-1, 1}), how.eps)
+                                 : lp_normalize(x, how.p, how.eps);
+}
+
+Tensor normalise(const Tensor& x_bthd, const QkTransform& how) {
+  if (how.norm == QkNorm::none) return x_bthd;
+  if (how.groups > 1)
+    return normalise_rows(x_bthd.unflatten(-1, {how.groups, x_bthd.size(-1) / how.groups}), how).flatten(-2);
+  const Tensor x = how.scope == QkScope::head ? x_bthd : x_bthd.flatten(2).unsqueeze(2);
+  return normalise_rows(x, how).view_as(x_bthd);
+}
+
+// One value for all, one a head, one a channel or one for each channel of each head, to be broadcast over [h, d].
+Tensor over_heads(const Tensor& gain, const Tensor& x_bthd) {
+  const int64_t h = x_bthd.size(2), d = x_bthd.size(3);
+  return gain.numel() == h * d ? gain.view({h, d}) : gain.view({-1, 1});
+}
+Tensor over_channels(const Tensor& weight, const Tensor& x_bthd) { return weight.view({-1, x_bthd.size(3)}); }
+
+// `gain` undefined, or broadcastable to [h, d]: it stands beside the norm, so a channel gain is rotated like the
+// channels it scales.
+Tensor transform(const Tensor& x_bthd, const QkTransform& how, const QkAffineTensors& affine, const Tensor& gain,
+                 int64_t first_position) {
+  Tensor x = x_bthd;
+  if (how.rope && how.order == QkOrder::after_rope) x = rotate(x, *how.rope, first_position);
+  x = normalise(x, how);
+  if (affine.weight.defined()) x = x * over_channels(affine.weight, x);
+  if (affine.bias.defined()) x = x + over_channels(affine.bias, x);
+  if (gain.defined()) x = x * gain;
+  if (how.rope && how.order == QkOrder::before_rope) x = rotate(x, *how.rope, first_position);
+  return x;
+}
+
+Tensor repeat_heads(const Tensor& x_bshd, int64_t n_heads) {
+  const int64_t group = n_heads / x_bshd.size(2);
+  return group == 1 ? x_bshd : x_bshd.repeat_interleave(group, 2);
+}
+
+// [b, 1, 1, s]: true where a key is padding.
+Tensor padding(const Tensor& key_lengths_b, int64_t s) {
+  return torch::arange(s, key_lengths_b.options()).ge(key_lengths_b.unsqueeze(1)).unsqueeze(1).unsqueeze(1);
+}
+
+void require_heads(const Tensor& qkv, int64_t n_heads, int64_t n_kv_heads) {
+  if (qkv.dim() != 4 || n_kv_heads < 1 || n_heads + 2 * n_kv_heads != qkv.size(2) || n_heads % n_kv_heads != 0)
+    throw Error("attention",
+                str("qkv must be [b, t, n_heads + 2 n_kv_heads, d] with n_kv_heads a divisor of n_heads = ", n_heads,
+                    "; got ", c10::str(qkv.sizes()), "."));
+}
+
+void record_largest(const Tensor& logits_bhts, MaxLogits& into) {
+  const Tensor largest = logits_bhts.detach().amax({0, 2, 3}).to(torch::kFloat32).contiguous();
+  for (int64_t head = 0; head < largest.numel(); ++head)
+    into.add(static_cast<size_t>(head), largest.const_data_ptr<float>()[head]);
+}
+
+// The kernel multiplies q_hat by the gain after the rotation. A channel gain that stands before it must become a
+// gain of the norm instead.
+AttentionForm for_kernel(const AttentionForm& form, int64_t n_heads, int64_t d) {
+  const bool rotated_later = form.qk.rope && form.qk.order == QkOrder::before_rope;
+  if (!rotated_later || !form.gain.defined() || form.gain.numel() != n_heads * d || d == 1) return form;
+  AttentionForm out = form;
+  const auto times_gain = [&](const Tensor& x) { return (form.gain.view({n_heads, d}) * x.view({-1, d})).flatten(); };
+  out.q_affine.weight = form.q_affine.weight.defined() ? times_gain(form.q_affine.weight) : form.gain;
+  if (form.q_affine.bias.defined()) out.q_affine.bias = times_gain(form.q_affine.bias);
+  out.gain = Tensor();
+  return out;
+}
+
+// [b, h, t, d], with the factor of each query.
+Tensor scaled_queries(const Tensor& q_hat_bthd, int64_t s, const AttentionForm& form) {
+  const Tensor q = q_hat_bthd.transpose(1, 2);
+  if (form.row_scale == RowScale::one) return q;
+  const Tensor factor = visible_keys(q.size(2), s, form).log().to(q.options());
+  return q * factor.unsqueeze(1).unsqueeze(-1);
+}
+
+}  // namespace
+
+void MaxLogits::add(size_t head, float logit) noexcept {
+  float known = values_[head].load();
+  while (known < logit && !values_[head].compare_exchange_weak(known, logit)) {
+  }
+}
+
+void MaxLogits::reset() noexcept {
+  for (auto& value : values_) value.store(-std::numeric_limits<float>::infinity());
+}
+
+Tensor visible_keys(int64_t t, int64_t s, const AttentionForm& form) {
+  const auto real = torch::kFloat64;
+  const Tensor seen = form.causal ? torch::arange(s - t + 1, s + 1, real) : torch::full({t}, double(s), real);
+  if (!form.key_lengths_b.defined()) return seen.unsqueeze(0);
+  return torch::minimum(seen.unsqueeze(0), form.key_lengths_b.to(torch::kCPU, real).unsqueeze(1)).clamp_min(1.0);
+}
+
+Tensor normalise_queries(const Tensor& q_bthd, const AttentionForm& form, int64_t first_position) {
+  const Tensor gain = form.gain.defined() ? over_heads(form.gain, q_bthd) : Tensor();
+  return transform(q_bthd, form.qk, form.q_affine, gain, first_position);
+}
+
+Tensor normalise_keys(const Tensor& k_bshd, const AttentionForm& form, int64_t first_position) {
+  return transform(k_bshd, form.qk, form.k_affine, Tensor(), first_position);
+}
+
+Tensor attend(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const Tensor& v_bshd, const AttentionForm& form) {
+  const int64_t n_heads = q_hat_bthd.size(2), t = q_hat_bthd.size(1), s = k_hat_bshd.size(1);
+  const Tensor v = repeat_heads(v_bshd, n_heads).transpose(1, 2);
+  // PyTorch's own kernel where it has our mask and our dropout; without Python it has no meta kernel.
+  const bool plain =
+      form.dropout.rate <= 0.0 && form.soft_cap <= 0.0 && !form.max_logits && !form.key_lengths_b.defined();
+  if (plain && (!form.causal || t == s || t == 1) && !q_hat_bthd.is_meta()) {
+    const Tensor k = repeat_heads(k_hat_bshd, n_heads).transpose(1, 2);
+    const bool triangle = form.causal && t == s && t > 1;
+    return torch::scaled_dot_product_attention(scaled_queries(q_hat_bthd, s, form), k, v, /*attn_mask=*/{},
+                                               /*dropout_p=*/0.0, triangle, form.scale)
+        .transpose(1, 2);
+  }
+  const Tensor logits = attention_logits(q_hat_bthd, k_hat_bshd, form);
+  if (form.max_logits && !logits.is_meta()) record_largest(logits, *form.max_logits);
+  return torch::matmul(dropout(logits.softmax(-1), form.dropout), v).transpose(1, 2);
+}
+
+Tensor attention_logits(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const AttentionForm& form) {
+  const Tensor k = repeat_heads(k_hat_bshd, q_hat_bthd.size(2)).transpose(1, 2);
+  const int64_t t = q_hat_bthd.size(1), s = k.size(2);
+  Tensor logits = torch::matmul(scaled_queries(q_hat_bthd, s, form), k.transpose(2, 3)) * form.scale;
+  if (form.soft_cap > 0.0) logits = (logits / form.soft_cap).tanh() * form.soft_cap;
+  constexpr double never = -std::numeric_limits<double>::infinity();
+  if (form.causal) logits = logits + torch::full({t, s}, never, logits.options()).triu(s - t + 1);
+  return form.key_lengths_b.defined() ? logits.masked_fill(padding(form.key_lengths_b, s), never) : logits;
+}
+
+Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& form) {
+  const int64_t n_kv_heads = (qkv_bthd.size(2) - n_heads) / 2;
+  require_heads(qkv_bthd, n_heads, n_kv_heads);
+  if (form.fused) return fused_attention(qkv_bthd, n_heads, for_kernel(form, n_heads, qkv_bthd.size(3)));
+  const auto parts = qkv_bthd.split_with_sizes({n_heads, n_kv_heads, n_kv_heads}, 2);
+  const Tensor q_hat = normalise_queries(parts[0], form, 0), k_hat = normalise_keys(parts[1], form, 0);
+  if (form.stats) count_attention(q_hat, k_hat, form);
+  return attend(q_hat, k_hat, parts[2], form);
+}
+
+Tensor cross_attention(const Tensor& q_bthd, const Tensor& kv_bshd, const AttentionForm& form) {
+  if (form.fused) return fused_cross_attention(q_bthd, kv_bshd, form);
+  const auto parts = kv_bshd.chunk(2, 2);
+  const Tensor q_hat = normalise_queries(q_bthd, form, 0), k_hat = normalise_keys(parts[0], form, 0);
+  if (form.stats) count_attention(q_hat, k_hat, form);
+  return attend(q_hat, k_hat, parts[1], form);
+}
+
+}  // namespace normlab

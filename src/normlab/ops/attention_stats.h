@@ -1,0 +1,16 @@
+// The statistics of attention on materialised logits: what the fused kernel counts on its way
+// (kernels/attention_stats.h).
+#pragma once
+
+#include "normlab/ops/attention.h"
+
+namespace normlab {
+
+// Of the heads of one sequence, from its logits [h, t, s] with -inf where a key is not visible. Rows that see none
+// count for nothing.
+std::vector<AttentionStats> attention_stats(const torch::Tensor& logits_hts);
+
+// Writes form.stats, one sequence at a time: no more than one sequence's logits exist at once.
+void count_attention(const torch::Tensor& q_hat_bthd, const torch::Tensor& k_hat_bshd, const AttentionForm& form);
+
+}  // namespace normlab

@@ -1,0 +1,85 @@
+#include "normlab/ops/linear.h"
+
+#include <torch/autograd.h>
+
+#include "normlab/kernels/column_sums.h"
+#include "normlab/ops/accumulate.h"
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t fewest_rows_to_pack_for = 16;
+
+struct Packed : torch::CustomClassHolder {
+  std::shared_ptr<const PackedWeight> weight;
+};
+
+MatrixSize size_of(const Tensor& x, const Tensor& weight) {
+  return {.rows = x.numel() / weight.size(1), .in = weight.size(1), .out = weight.size(0)};
+}
+
+struct FusedLinear : torch::autograd::Function<FusedLinear> {
+  static Tensor forward(AutogradContext* context, const Tensor& x_in, const Tensor& weight,
+                        const std::optional<Tensor>& bias, const c10::intrusive_ptr<Packed>& packed) {
+    const Tensor x = x_in.contiguous();
+    const MatrixSize size = size_of(x, weight);
+    std::vector<int64_t> shape = x.sizes().vec();
+    shape.back() = size.out;
+    // A copy even of a single row: the product is added to it.
+    const Tensor y =
+        bias ? bias->expand(shape).clone(torch::MemoryFormat::Contiguous) : torch::empty(shape, x.options());
+    product_forward(size, x.const_data_ptr<float>(), *packed->weight, bias.has_value(), y.mutable_data_ptr<float>());
+    context->save_for_backward({x, weight});
+    context->saved_data["bias"] = bias.has_value();  // an absent input has no index in needs_input_grad()
+    context->saved_data["packed"] = c10::IValue::make_capsule(packed);
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    const auto saved = context->get_saved_variables();
+    const Tensor &x = saved[0], &weight = saved[1], dy = grads[0].contiguous();
+    const auto packed = c10::static_intrusive_pointer_cast<Packed>(context->saved_data["packed"].toCapsule());
+    const MatrixSize size = size_of(x, weight);
+    const float* from = dy.const_data_ptr<float>();
+    variable_list gradients(4);
+    if (context->needs_input_grad(0)) {
+      gradients[0] = torch::empty_like(x);
+      product_backward(size, from, *packed->weight, gradients[0].mutable_data_ptr<float>());
+    }
+    if (context->needs_input_grad(1)) {
+      const Tensor so_far = gradient_so_far(weight);
+      if (!so_far.defined()) gradients[1] = torch::empty_like(weight);
+      product_weight(size, x.const_data_ptr<float>(), from, so_far.defined(),
+                     (so_far.defined() ? so_far : gradients[1]).mutable_data_ptr<float>());
+    }
+    if (context->saved_data["bias"].toBool() && context->needs_input_grad(2)) {
+      gradients[2] = torch::empty({size.out}, dy.options());
+      const auto rows = static_cast<size_t>(size.rows), out = static_cast<size_t>(size.out);
+      column_sums(from, out, {0, rows}, out, gradients[2].mutable_data_ptr<float>());
+    }
+    return gradients;
+  }
+};
+
+}  // namespace
+
+Tensor fused_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                    const std::shared_ptr<PackedWeight>& packed) {
+  // A few rows, as in decoding, are not worth a copy of W.
+  if (!packed->holds(weight) && x.numel() / weight.size(1) < fewest_rows_to_pack_for)
+    return torch::linear(x, weight, bias);
+  auto holder = c10::make_intrusive<Packed>();
+  holder->weight = packed;
+  if (!packed->holds(weight)) {
+    auto own = std::make_shared<PackedWeight>();
+    own->pack(weight);
+    holder->weight = own;
+  }
+  return FusedLinear::apply(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, holder);
+}
+
+}  // namespace normlab

@@ -1,0 +1,39 @@
+// Watchdogs: what in the losses and the readings of a run is a sign of trouble.
+#pragma once
+
+#include <deque>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "normlab/record/quantities.h"
+
+namespace normlab {
+
+// What the watchdogs look for, for documents and help.
+struct WatchdogRow {
+  const char* name;
+  const char* sign;     // when it barks
+  const char* meaning;  // what it means
+  const char* answer;   // which scheme or setting answers it
+};
+std::span<const WatchdogRow> watchdogs();
+
+class Watchdog {
+ public:
+  // Uniform attention is no sign of trouble before `settled`, a step.
+  explicit Watchdog(int64_t settled) : settled_(settled) {}
+
+  // Lines to be shown, none when all is well.
+  std::vector<std::string> after_step(int64_t step, double loss, double grad_norm);
+  // Each sign is said once of a head or layer.
+  std::vector<std::string> after_probe(int64_t step, const std::vector<Reading>& readings);
+
+ private:
+  int64_t settled_;
+  std::deque<double> losses_, grad_norms_;               // of the last steps
+  std::set<std::tuple<size_t, Stack, int, int>> known_;  // what was said: rule, stack, layer, head
+};
+
+}  // namespace normlab

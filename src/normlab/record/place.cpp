@@ -1,0 +1,24 @@
+#include "normlab/record/place.h"
+
+#include "normlab/base/text.h"
+
+namespace normlab {
+namespace {
+
+struct StackRow {
+  const char *key, *description;
+};
+constexpr StackRow stack_rows[] = {
+    {"layer", "layer"}, {"encoder", "encoder layer"}, {"decoder", "decoder layer"}, {"cross", "cross-attention layer"}};
+
+}  // namespace
+
+const char* name_of(Stack stack) { return stack_rows[static_cast<size_t>(stack)].key; }
+
+std::string key_of(Place place) { return str(name_of(place.stack), place.layer < 10 ? "0" : "", place.layer); }
+
+std::string describe(Place place) {
+  return str(stack_rows[static_cast<size_t>(place.stack)].description, " ", place.layer);
+}
+
+}  // namespace normlab

@@ -1,0 +1,149 @@
+// The folder of a run.
+#include "normlab/record/run_dir.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/base/staging.h"
+#include "normlab/base/text.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view step_prefix = "step-";
+constexpr size_t step_digits = 6;
+
+std::string step_name(int64_t step) {
+  const std::string digits = str(step);
+  return str(step_prefix, std::string(step_digits - std::min(step_digits, digits.size()), '0'), digits);
+}
+
+std::optional<int64_t> step_of(const fs::path& name) {
+  const std::string text = name.string();
+  if (!text.starts_with(step_prefix)) return std::nullopt;
+  const auto step = parse_integer(std::string_view(text).substr(step_prefix.size()));
+  return step && *step >= 0 && step_name(*step) == text ? std::optional<int64_t>(*step) : std::nullopt;
+}
+
+bool is_run(const fs::path& path) { return fs::is_regular_file(path / "config.toml"); }
+
+// Refuses a folder with anything in it, less the lock and scraps of a process killed before it wrote anything.
+void require_new(const fs::path& path) {
+  if (!fs::exists(path)) return;
+  if (!fs::is_directory(path)) throw UsageError(path.string(), "is a file, expected a folder. Choose another --out.");
+  if (is_run(path)) {
+    throw UsageError(path.string(), "holds another run; choose another --out, or pass --resume to go on with it.");
+  }
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const std::string name = entry.path().filename().string();
+    if (name == "run.lock" || name.starts_with(".staging-")) continue;
+    if (name == "checkpoints" && fs::is_directory(entry) && fs::is_empty(entry)) continue;
+    throw UsageError(path.string(), "is not empty, and not a run; choose another --out.");
+  }
+}
+
+// A checkpoint that cannot be read has no loss to compare; its own reader says what is wrong with it.
+std::optional<double> val_loss_in(const fs::path& state) {
+  const auto content = nlohmann::json::parse(read_file(state), nullptr, false);
+  if (!content.is_object() || !content.contains("val_loss") || !content["val_loss"].is_number()) return std::nullopt;
+  return content["val_loss"].get<double>();
+}
+
+}  // namespace
+
+RunDir RunDir::create(const fs::path& path) {
+  require_new(path);
+  std::error_code problem;
+  fs::create_directories(path, problem);
+  if (problem) throw Error(path.string(), str("cannot create the folder: ", problem.message(), "."));
+  RunDir run(path);
+  run.lock();
+  require_new(path);  // once more: another process may have been faster
+  return run;
+}
+
+RunDir RunDir::open(const fs::path& path) {
+  if (!is_run(path)) throw DataError(path.string(), "is not a run; expected a folder with config.toml.");
+  return RunDir(path);
+}
+
+RunDir RunDir::open_locked(const fs::path& path) {
+  RunDir run = open(path);
+  run.lock();
+  return run;
+}
+
+void RunDir::lock() {
+  lock_.emplace(path_);
+  fs::create_directories(checkpoints_folder());
+  remove_stale_staging(path_);
+  remove_stale_staging(checkpoints_folder());
+}
+
+fs::path RunDir::checkpoint(int64_t step) const { return checkpoints_folder() / step_name(step); }
+
+std::vector<Checkpoint> RunDir::checkpoints() const {
+  std::vector<Checkpoint> found;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(checkpoints_folder(), missing)) {
+    const auto step = step_of(entry.path().filename());
+    if (!step) continue;
+    // A checkpoint appears whole, so one that lacks a file was damaged by hand; to go on from another is the user's
+    // choice.
+    for (const char* file : {"state.json", "model.safetensors"})
+      if (!fs::is_regular_file(entry.path() / file))
+        throw DataError(entry.path().string(),
+                        str("the checkpoint lacks ", file, ". Delete its folder to use another."));
+    found.push_back({*step, entry.path(), val_loss_in(entry.path() / "state.json")});
+  }
+  std::sort(found.begin(), found.end(), [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });
+  return found;
+}
+
+std::optional<Checkpoint> RunDir::latest() const {
+  const auto all = checkpoints();
+  return all.empty() ? std::nullopt : std::optional(all.back());
+}
+
+std::optional<Checkpoint> RunDir::best() const {
+  const auto step = linked_step("best");
+  for (const Checkpoint& each : checkpoints()) {
+    if (each.step == step) return each;
+  }
+  return std::nullopt;
+}
+
+void RunDir::set_link(const char* name, int64_t step) {
+  if (!fs::is_directory(checkpoint(step))) throw Error(checkpoint(step).string(), "is not there to be linked to.");
+  replace_symlink(checkpoints_folder() / name, step_name(step));
+}
+
+std::optional<int64_t> RunDir::linked_step(const char* name) const {
+  std::error_code missing;
+  return step_of(fs::read_symlink(checkpoints_folder() / name, missing));
+}
+
+void RunDir::apply_retention(size_t keep_last, size_t keep_best) {
+  const auto all = checkpoints();
+  std::set<int64_t> kept;
+  for (const char* link : {"latest", "best"}) {
+    if (const auto step = linked_step(link)) kept.insert(*step);
+  }
+  const size_t newest = std::min(std::max<size_t>(keep_last, 1), all.size());
+  for (size_t i = all.size() - newest; i < all.size(); ++i) kept.insert(all[i].step);
+  auto ranked = all;
+  std::erase_if(ranked, [](const Checkpoint& each) { return !each.val_loss; });
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Checkpoint& a, const Checkpoint& b) { return *a.val_loss < *b.val_loss; });
+  for (size_t i = 0; i < std::min(keep_best, ranked.size()); ++i) kept.insert(ranked[i].step);
+  for (const Checkpoint& each : all) {
+    if (!kept.contains(each.step)) remove_folder(each.path);
+  }
+}
+
+}  // namespace normlab

@@ -1,0 +1,98 @@
+// The report page: one self-contained HTML file, the verdict first, then charts and tables, then how to repeat it.
+#include "normlab/report/page.h"
+
+#include "normlab/base/sha256.h"
+#include "normlab/base/text.h"
+#include "normlab/report/assets.h"
+#include "normlab/report/svg.h"
+
+namespace normlab {
+namespace {
+
+// The form in which a content security policy names the one script it lets run.
+std::string base64_of_hex(std::string_view hex) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  unsigned bits = 0;
+  int held = 0;
+  for (const char c : hex) {
+    bits = bits << 4 | static_cast<unsigned>(digits.find(c));
+    for (held += 4; held >= 6; held -= 6) out += letters[bits >> (held - 6) & 63];
+  }
+  if (held > 0) out += letters[bits << (6 - held) & 63];
+  while (out.size() % 4 != 0) out += '=';
+  return out;
+}
+
+// Nothing may be fetched from anywhere, and no script may run but ours, whatever the page contains.
+std::string security_policy() {
+  return str("default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src 'sha256-",
+             base64_of_hex(sha256_hex(page_js)), "'");
+}
+
+std::string head(const Page& page) {
+  return str(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"", security_policy(), "\">\n",
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>",
+      escape(page.title), "</title>\n<style>", page_css, "</style>\n<style id=\"chart-style\">", chart_css,
+      "</style>\n</head>\n");
+}
+
+std::string header(const Page& page) {
+  std::string out = str("<header>\n<h1>", escape(page.title), "</h1>\n");
+  if (!page.subtitle.empty()) out += str("<p class=\"subtitle\">", escape(page.subtitle), "</p>\n");
+  if (!page.verdict.empty()) out += str("<p class=\"verdict\">", escape(page.verdict), "</p>\n");
+  if (!page.detail.empty()) out += str("<p class=\"detail\">", escape(page.detail), "</p>\n");
+  if (!page.figures.empty()) {
+    out += "<dl class=\"figures\">\n";
+    for (const KeyFigure& figure : page.figures) {
+      out += str("<div><dt>", escape(figure.label), "</dt><dd>", escape(figure.value), "</dd></div>\n");
+    }
+    out += "</dl>\n";
+  }
+  for (const std::string& notice : page.notices)
+    out += str("<p class=\"notice\" role=\"note\">", escape(notice), "</p>\n");
+  return out + "</header>\n";
+}
+
+// Numbered, because two titles may give the same slug.
+std::string section_id(const Page& page, std::size_t i) { return str("s", i + 1, '-', slug(page.sections[i].title)); }
+
+std::string contents(const Page& page) {
+  if (page.sections.size() < 2) return "";
+  std::string out = "<nav aria-label=\"Contents\"><ul>\n";
+  for (std::size_t i = 0; i < page.sections.size(); ++i) {
+    out += str("<li><a href=\"#", section_id(page, i), "\">", escape(page.sections[i].title), "</a></li>\n");
+  }
+  return out + "</ul></nav>\n";
+}
+
+std::string section(const Page& page, std::size_t i) {
+  const Section& part = page.sections[i];
+  const std::string id = section_id(page, i);
+  std::string out = str("<section aria-labelledby=\"", id, "\">\n<h2 id=\"", id, "\">", escape(part.title), "</h2>\n");
+  if (!part.text.empty()) out += paragraph(part.text).text;
+  for (const Html& block : part.blocks) out += block.text;
+  return out + "</section>\n";
+}
+
+std::string footer(const Page& page) {
+  std::string out = "<footer>\n";
+  if (!page.command.empty()) out += str("<h2>Repeat it</h2>\n", code_block(page.command).text);
+  for (const std::string& line : page.footer) out += paragraph(line).text;
+  return out + "</footer>\n";
+}
+
+}  // namespace
+
+std::string render(const Page& page) {
+  std::string out = str(head(page), "<body>\n<a class=\"skip\" href=\"#main\">Skip to the charts</a>\n", header(page),
+                        contents(page), "<main id=\"main\">\n");
+  for (std::size_t i = 0; i < page.sections.size(); ++i) out += section(page, i);
+  return str(out, "</main>\n", footer(page), "<script>", page_js, "</script>\n</body>\n</html>\n");
+}
+
+}  // namespace normlab

@@ -1,0 +1,36 @@
+// The report page: one self-contained HTML file, the verdict first, then charts and tables, then how to repeat it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "normlab/report/html.h"
+
+namespace normlab {
+
+// A number worth seeing at once: "-0.021 nats" over "p = 3 against p = 2".
+struct KeyFigure {
+  std::string value, label;
+};
+
+struct Section {
+  std::string title;
+  std::string text;          // a paragraph below the title, or empty
+  std::vector<Html> blocks;  // render(chart), html(table), paragraph(), collapsed() ...
+};
+
+struct Page {
+  std::string title;
+  std::string subtitle;  // what was compared: "7 values of p x 10 folds, 70 of 70 trials done"
+  std::string verdict;   // one sentence with its numbers
+  std::string detail;    // what follows it, in smaller type, or empty
+  std::vector<KeyFigure> figures;
+  std::vector<std::string> notices;  // what is missing or doubtful
+  std::vector<Section> sections;
+  std::string command;              // repeats the study
+  std::vector<std::string> footer;  // program version, machine, date
+};
+
+std::string render(const Page& page);
+
+}  // namespace normlab

@@ -1,0 +1,194 @@
+// Results of a study: reads the metrics, the last checkpoint's gains and the manifest of every trial.
+#include "normlab/study/analyse/results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/base/text.h"
+#include "normlab/record/metrics.h"
+#include "normlab/record/quantities.h"
+#include "normlab/record/run_dir.h"
+#include "normlab/record/safetensors.h"
+#include "normlab/study/run/tuning.h"
+
+namespace normlab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+double number_in(const Json& row, const char* key, double otherwise) {
+  const auto found = row.find(key);
+  return found != row.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+std::vector<EvalPoint> read_curve(const std::vector<Json>& rows) {
+  std::vector<EvalPoint> curve;
+  for (const Json& row : rows) {
+    const double loss = number_in(row, "val_loss", std::nan(""));
+    const int64_t step = row["step"];
+    if (!std::isfinite(loss) || (!curve.empty() && step <= curve.back().step)) continue;
+    const double wall = number_in(row, "train_seconds", 0);
+    curve.push_back({step, loss, wall, number_in(row, "train_cpu_seconds", wall)});
+  }
+  return curve;
+}
+
+// What the layers of a probe's row say; those of heads are longer names.
+std::vector<AttentionPoint> read_attention(const std::vector<Json>& rows) {
+  std::vector<AttentionPoint> points;
+  for (const Json& row : rows) {
+    const int64_t step = row["step"];
+    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    int layers = 0;
+    for (const Stack stack : all_stacks)
+      for (int layer = 0;; ++layer, ++layers) {
+        const auto value = [&](Quantity quantity) {
+          return number_in(row, name_of({quantity, layer, -1, 0.0, stack}).c_str(), std::nan(""));
+        };
+        const double logit = value(Quantity::max_logit), entropy = value(Quantity::relative_entropy);
+        if (!std::isfinite(logit) || !std::isfinite(entropy)) break;
+        most = std::max(most, logit);
+        sum += entropy;
+      }
+    if (layers > 0 && (points.empty() || step > points.back().step)) points.push_back({step, most, sum / layers});
+  }
+  return points;
+}
+
+void read_bleus(const std::vector<Json>& rows, TrialResult& result) {
+  for (const Json& row : rows) {
+    const double dev = number_in(row, "val_bleu", std::nan("")), test = number_in(row, "test_bleu", std::nan(""));
+    if (std::isfinite(dev)) result.bleus.push_back({row["step"], dev});
+    if (std::isfinite(test)) result.test_bleu = test;
+  }
+}
+
+std::vector<float> values_of(const TensorView& tensor) {
+  if (tensor.dtype != Dtype::f32 || tensor.bytes == 0)
+    throw DataError(tensor.name, str("got ", dtype_name(tensor.dtype), ", expected F32 values. The file is damaged."));
+  std::vector<float> values(tensor.bytes / sizeof(float));
+  std::memcpy(values.data(), tensor.data, tensor.bytes);
+  return values;
+}
+
+// The value in use, from one that a checkpoint holds.
+using Used = std::function<double(double stored)>;
+
+// Of "qk_gain" of the model, or "layers.3.attn.qk_gain": the mean of what each layer uses.
+std::vector<LayerValue> read_layers(const SafetensorsFile& file, const char* name, const Used& used) {
+  std::vector<LayerValue> layers;
+  for (const TensorView& tensor : file.tensors()) {
+    if (!tensor.name.ends_with(name)) continue;
+    const auto parts = split(tensor.name, '.');
+    const auto layer = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
+    const std::vector<float> values = values_of(tensor);
+    double sum = 0;
+    for (const float value : values) sum += used(static_cast<double>(value));
+    layers.push_back({layer ? static_cast<int>(*layer) : -1, sum / static_cast<double>(values.size())});
+  }
+  std::sort(layers.begin(), layers.end(), [](const LayerValue& a, const LayerValue& b) { return a.layer < b.layer; });
+  return layers;
+}
+
+void read_learned(const fs::path& run, const Config& config, TrialResult& result) {
+  const auto checkpoint = RunDir::open(run).latest();
+  if (!checkpoint) return;
+  const SafetensorsFile file(checkpoint->path / "model.safetensors");
+  const ModelConfig& model = config.model;
+  const GainSizes sizes{model.d_head, model.n_heads, model.seq_len, model.d_model};
+  result.gains = read_layers(file, "qk_gain", [&](double stored) { return used_gain(config.norm, stored, sizes); });
+  result.p = read_layers(file, "qk_p", [](double raw) { return 1.0 + std::log1p(std::exp(raw)); });
+}
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return "";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+void add_provenance(Provenance& provenance, const fs::path& manifest) {
+  if (!fs::exists(manifest)) return;
+  const Json content = Json::parse(read_file(manifest), nullptr, false);
+  if (!content.is_object() || !content.contains("sessions")) return;  // the trial's own reader complains
+  for (const Json& session : content["sessions"]) {
+    if (!session.is_object()) continue;
+    const std::string started = text_in(session, "started");
+    if (provenance.first_start.empty() || started < provenance.first_start) provenance.first_start = started;
+    provenance.last_start = std::max(provenance.last_start, started);
+    provenance.versions.insert(str("normlab ", text_in(session, "version")));
+    provenance.kernels.insert(
+        str(text_in(session, "kernels"), " kernels, threads a trial: ", text_in(session, "threads")));
+    if (!session.contains("machine")) continue;
+    const Json& machine = session["machine"];
+    const double gigabytes = number_in(machine, "memory_bytes", 0) / 1e9;
+    provenance.machines.insert(str(text_in(machine, "cpu"), ", ", text_in(machine, "cores"), " cores, ",
+                                   fixed(gigabytes, 0), " GB, ", text_in(machine, "system")));
+  }
+}
+
+TrialResult load_trial(const Plan& plan, const Trial& trial) {
+  TrialResult result{.variant = trial.variant, .fold = trial.fold, .seed = trial.seed};
+  result.folder = trial.folder.lexically_relative(plan.folder).generic_string();
+  try {
+    result.record = read_trial(trial);
+    require_same_trial(trial);  // a result of other settings is none of this study's
+    const fs::path metrics = trial.folder / "metrics.jsonl";
+    const std::vector<Json> rows = fs::exists(metrics) ? MetricsLog::read(metrics) : std::vector<Json>{};
+    result.curve = read_curve(rows);
+    result.attention = read_attention(rows);
+    read_bleus(rows, result);
+    if (is_finished(result) && result.curve.empty())
+      throw DataError(metrics.string(), "has no evaluation of a finished trial.");
+  } catch (const Error& error) {
+    result.record.status = TrialStatus::damaged;
+    result.record.message = error.what();
+  }
+  return result;
+}
+
+// Losses are in the plan already; what is missing is the cost.
+void add_tuning(const Plan& plan, StudyResults& results) {
+  for (const Trial& trial : tuning_plan(plan).trials) {
+    const TrialRecord record = read_trial(trial);
+    results.tuning_trials += record.ended();
+    results.tuning_cpu_seconds += record.train_cpu_seconds;
+  }
+}
+
+}  // namespace
+
+StudyResults load_results(const Plan& plan) {
+  StudyResults results{.plan = plan, .trials = {}};
+  if (plan.spec.tune.wanted()) add_tuning(plan, results);
+  for (const Trial& trial : plan.trials) {
+    results.trials.push_back(load_trial(plan, trial));
+    TrialResult& result = results.trials.back();
+    results.trials_cpu_seconds += result.record.train_cpu_seconds;
+    if (result.record.status != TrialStatus::missing)
+      add_provenance(results.provenance, trial.folder / "manifest.json");
+    if (!is_finished(result)) continue;
+    try {
+      read_learned(trial.folder, trial.config, result);
+    } catch (const Error&) {
+      ++results.without_gains;  // the losses stand without it
+    }
+  }
+  return results;
+}
+
+bool is_finished(const TrialResult& trial) { return trial.record.status == TrialStatus::finished; }
+
+double best_loss(const TrialResult& trial) {
+  double best = trial.curve.front().loss;
+  for (const EvalPoint& point : trial.curve) best = std::min(best, point.loss);
+  return best;
+}
+
+}  // namespace normlab

@@ -1,0 +1,181 @@
+#include "normlab/study/present/bleu_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "normlab/config/load_data.h"
+#include "normlab/data/score_tokenizer.h"
+#include "normlab/data/text_lines.h"
+#include "normlab/report/line_chart.h"
+#include "normlab/stats/bleu.h"
+#include "normlab/stats/significance.h"
+#include "normlab/study/analyse/study_text.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has_bleu(const TrialResult& trial) { return is_finished(trial) && !trial.bleus.empty(); }
+
+double best_dev(const TrialResult& trial) {
+  double best = 0.0;
+  for (const BleuPoint& point : trial.bleus) best = std::max(best, point.bleu);
+  return best;
+}
+
+// The test text's where there is one: the development text has chosen the checkpoint.
+double score_of(const TrialResult& trial) { return trial.test_bleu.value_or(best_dev(trial)); }
+
+const TrialResult* partner_of(const ChartInput& input, const TrialResult& trial) {
+  for (const TrialResult& other : input.results.trials)
+    if (other.variant == input.analysis.baseline && other.fold == trial.fold && other.seed == trial.seed &&
+        has_bleu(other))
+      return &other;
+  return nullptr;
+}
+
+std::string bleu_interval(const Interval& interval) {
+  return str(signed_cell(interval.low, 2).text, " to ", signed_cell(interval.high, 2).text);
+}
+
+Cell mean_cell(const std::vector<double>& values) {
+  if (values.empty()) return {dash, std::nullopt};
+  return {fixed(mean(values), 2), mean(values)};
+}
+
+Table mean_table(const ChartInput& input) {
+  Table table{"BLEU; means over trials, differences paired by fold and seed",
+              {{"", "variant", Align::left},
+               {"trials", "", Align::right},
+               {"best of development text", "dev_bleu", Align::right, Best::highest},
+               {"test text", "test_bleu", Align::right, Best::highest},
+               {"std. deviation", "", Align::right},
+               {"difference", "", Align::right},
+               {"95 % interval (paired t)", "interval", Align::right},
+               {"p", "", Align::right}},
+              {}};
+  for (size_t variant = 0; variant < input.results.plan.variants.size(); ++variant) {
+    std::vector<double> dev, test, scores, differences;
+    for (const TrialResult& trial : input.results.trials) {
+      if (trial.variant != variant || !has_bleu(trial)) continue;
+      dev.push_back(best_dev(trial));
+      scores.push_back(score_of(trial));
+      if (trial.test_bleu) test.push_back(*trial.test_bleu);
+      const TrialResult* partner = partner_of(input, trial);
+      if (partner && variant != input.analysis.baseline) differences.push_back(score_of(trial) - score_of(*partner));
+    }
+    std::vector<Cell> row = {text_cell(input.results.plan.variants[variant].label), text_cell(str(dev.size())),
+                             mean_cell(dev), mean_cell(test),
+                             scores.size() > 1 ? number_cell(standard_deviation(scores), 2) : text_cell(dash)};
+    row.push_back(differences.empty() ? text_cell(dash) : signed_cell(mean(differences), 2));
+    const bool tested = differences.size() > 1 && standard_deviation(differences) > 0.0;
+    row.push_back(text_cell(tested ? bleu_interval(paired_t(differences).interval) : dash));
+    row.push_back(tested ? number_cell(paired_t(differences).p_value, 2) : text_cell(dash));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// Statistics of the translated test text of a trial, line by line; empty when it is not there.
+StatisticRows test_rows(const ChartInput& input, const TrialResult& trial, const std::vector<std::string>& reference) {
+  const TranslationConfig& config = input.results.plan.trials.front().config.translation;
+  const fs::path file = input.results.plan.folder / trial.folder / "translations" / str("test.", config.target);
+  if (!fs::exists(file)) return {};
+  const std::vector<std::string> output = read_lines(file);
+  if (output.size() != reference.size()) return {};
+  const auto split_line = score_tokenizers[static_cast<size_t>(config.bleu)].split;
+  TokenIds ids;
+  StatisticRows rows;
+  for (size_t i = 0; i < output.size(); ++i) {
+    Segment segment;
+    segment.hypothesis = ids(split_line(output[i]));
+    segment.references.push_back(ids(split_line(reference[i])));
+    rows.push_back(bleu_statistics(segment));
+  }
+  return rows;
+}
+
+std::vector<std::string> test_reference(const Config& config) {
+  try {
+    return load_test_reference(files_of(config));
+  } catch (const Error&) {
+    return {};  // the text is not on this machine: the table is left out
+  }
+}
+
+// The interval is the bootstrap's; the p-value is that of the randomisation, which keeps its level best.
+Table output_table(const ChartInput& input) {
+  const SignificanceOptions randomised{.test = PairedTest::randomization, .trials = 10000};
+  const SignificanceOptions resampled{.test = PairedTest::bootstrap, .trials = 1000};
+  Table table{str("Test outputs against those of ", input.results.plan.variants[input.analysis.baseline].label,
+                  ", seed by seed: interval of ", resampled.trials, " paired resamples, p of ", randomised.trials,
+                  " randomisations"),
+              {{"", "trial", Align::left},
+               {"BLEU", "", Align::right},
+               {"difference", "", Align::right},
+               {"95 % interval", "interval", Align::right},
+               {"p", "", Align::right}},
+              {}};
+  const std::vector<std::string> reference = test_reference(input.results.plan.trials.front().config);
+  if (reference.empty()) return table;
+  const ScoreOfSums score = [](std::span<const double> sums) { return bleu(sums).score; };
+  for (const TrialResult& trial : input.results.trials) {
+    const TrialResult* partner = partner_of(input, trial);
+    if (trial.variant == input.analysis.baseline || !partner || !trial.test_bleu) continue;
+    const StatisticRows baseline = test_rows(input, *partner, reference), output = test_rows(input, trial, reference);
+    if (baseline.empty() || output.empty()) continue;
+    const Significance tested = compare_outputs(baseline, output, score, randomised);
+    table.rows.push_back({text_cell(trial_name(input.results, trial)),
+                          {fixed(*trial.test_bleu, 2), *trial.test_bleu},
+                          signed_cell(tested.difference, 2),
+                          text_cell(bleu_interval(compare_outputs(baseline, output, score, resampled).interval)),
+                          number_cell(tested.p_value, 2)});
+  }
+  return table;
+}
+
+}  // namespace
+
+const char* const bleu_text =
+    "BLEU is higher where translations are better. The difference is that of the test text, or of the development text "
+    "where there is no test text. The paired t goes over trials, so it allows for what another seed would give; the "
+    "tests of outputs go over sentences, so they allow for what another test text would give. Their interval is a "
+    "paired bootstrap's, their p-value that of approximate randomisation, two-sided.";
+
+std::optional<Figure> bleu_chart(const ChartInput& input) {
+  LineChart chart{{"bleu", "BLEU of the development text during training", "Means over the trials of a variant.",
+                   "Curves of BLEU against training step, one for each variant."},
+                  {{"whole run", "training step"}},
+                  {"BLEU"},
+                  {}};
+  for (size_t variant = 0; variant < input.results.plan.variants.size(); ++variant) {
+    std::map<int64_t, std::vector<double>> by_step;
+    for (const TrialResult& trial : input.results.trials)
+      for (const BleuPoint& point : trial.bleus)
+        if (trial.variant == variant) by_step[point.step].push_back(point.bleu);
+    if (by_step.empty()) continue;
+    Series series{.label = input.results.plan.variants[variant].label,
+                  .style = input.styles.variants[variant],
+                  .x = {{}},
+                  .y = {}};
+    for (const auto& [step, bleus] : by_step) {
+      series.x.front().push_back(static_cast<double>(step));
+      series.y.push_back(mean(bleus));
+    }
+    chart.series.push_back(std::move(series));
+  }
+  if (chart.series.empty()) return std::nullopt;
+  return figure(chart);
+}
+
+std::vector<Table> bleu_tables(const ChartInput& input) {
+  std::vector<Table> tables = {mean_table(input)};
+  if (Table outputs = output_table(input); !outputs.rows.empty()) tables.push_back(std::move(outputs));
+  return tables;
+}
+
+}  // namespace normlab

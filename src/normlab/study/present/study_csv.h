@@ -1,0 +1,13 @@
+// The full tables of a study: summary.csv and trials.csv.
+#pragma once
+
+#include "normlab/report/table.h"
+#include "normlab/study/present/curve_charts.h"
+
+namespace normlab {
+
+// In both, columns of times come last: the others are the same, byte for byte, whenever the results are.
+Table summary_table(const ChartInput& input);  // a row a variant
+Table trial_table(const ChartInput& input);    // a row a trial
+
+}  // namespace normlab

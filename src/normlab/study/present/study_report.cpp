@@ -1,0 +1,218 @@
+// The report of a study: puts verdict, charts and tables together.
+#include "normlab/study/present/study_report.h"
+
+#include <cmath>
+
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/base/text.h"
+#include "normlab/study/analyse/study_text.h"
+#include "normlab/study/present/bleu_report.h"
+#include "normlab/study/present/gain_charts.h"
+#include "normlab/study/present/result_charts.h"
+#include "normlab/study/present/stability_charts.h"
+#include "normlab/study/present/study_csv.h"
+#include "normlab/study/present/study_json.h"
+#include "normlab/study/present/study_tables.h"
+#include "normlab/study/present/tuning_report.h"
+
+namespace normlab {
+namespace {
+
+struct Charts {
+  Figure loss, differences, time, blocks;
+  std::vector<Figure> gains, groups, stability;
+  std::optional<Figure> map, bleu, tuning;
+};
+Charts draw_charts(const ChartInput& input, const std::vector<Group>& groups) {
+  return {.loss = loss_chart(input),
+          .differences = difference_chart(input),
+          .time = time_chart(input),
+          .blocks = block_panels(input),
+          .gains = gain_charts(input),
+          .groups = group_charts(input, groups),
+          .stability = stability_charts(input),
+          .map = loss_map(input),
+          .bleu = bleu_chart(input),
+          .tuning = tuning_chart(input)};
+}
+
+std::string friedman_text(const ChartInput& input) {
+  const Analysis& analysis = input.analysis;
+  if (!analysis.friedman)
+    return str("The Friedman test over all variants needs two ", name_of(analysis.block),
+               "s that every variant has finished.");
+  const FriedmanTest& test = *analysis.friedman;
+  return str("Friedman test that all ", analysis.ranked.size(), " variants rank alike over ", analysis.ranked_blocks,
+             " ", name_of(analysis.block),
+             "s: Iman and Davenport's F = ", std::isfinite(test.f) ? significant(test.f, 3) : "infinite", ", p ",
+             p_text(test.f_p_value), ". Average ranks that differ by ",
+             significant(nemenyi_critical_difference(analysis.ranked.size(), analysis.ranked_blocks), 3),
+             " or more are different at 95 % over all pairs (Nemenyi).",
+             analysis.block == BlockKind::fold
+                 ? " Both take folds as independent, but folds share most of their training text: this p is too small "
+                   "and this distance too short. They are a second look, not the verdict."
+                 : "");
+}
+
+constexpr const char* tests_over_seeds =
+    "Each trial is compared with the baseline's trial on the same seed. Interval and p come from the paired t-test, "
+    "and "
+    "Holm's correction allows for the number of comparisons in both: an interval excludes 0 exactly where Holm's p is "
+    "at most 0.05. All trials share one fold: what another fold would say is not known.";
+constexpr const char* tests_over_folds =
+    "Each trial is compared with the baseline's trial on the same fold and seed. Folds share most of their training "
+    "text, so interval and p come from the corrected resampled t-test (Nadeau and Bengio), and Holm's correction "
+    "allows "
+    "for the number of comparisons in both: an interval excludes 0 exactly where Holm's p is at most 0.05. Wilcoxon's "
+    "exact test ignores what folds share: it is a second look, not the verdict.";
+
+// What both the page and the Markdown show, in its order.
+struct Part {
+  std::string title, text;
+  std::vector<const Figure*> figures = {};
+  std::vector<Table> tables = {};
+  std::string after = {};
+};
+
+Part group_part(const ChartInput& input, const std::vector<Group>& groups, const Charts& charts) {
+  Part part{str("Within each ", input.grid.dimensions[1 - input.styles.series].name), ""};
+  std::vector<std::string> sentences;
+  for (const Group& group : groups) sentences.push_back(verdict(input.results, group.analysis).sentence);
+  part.text = join(sentences, " ");
+  for (const Figure& each : charts.groups) part.figures.push_back(&each);
+  return part;
+}
+
+std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& groups, const Charts& charts) {
+  std::vector<Part> parts = {{"Which ends lowest?", "", {&charts.loss}, {loss_table(input)}},
+                             {"Is it chance?",
+                              input.analysis.block == BlockKind::fold ? tests_over_folds : tests_over_seeds,
+                              {&charts.differences},
+                              {test_table(input)}}};
+  parts[1].after = friedman_text(input);
+  if (charts.map) parts[0].figures.push_back(&*charts.map);
+  if (charts.bleu)
+    parts.insert(parts.begin(), {"Which translates best?", bleu_text, {&*charts.bleu}, bleu_tables(input)});
+  if (!groups.empty()) parts.push_back(group_part(input, groups, charts));
+  parts.push_back(
+      {"How fast does it learn?",
+       "Steps and processor time until the curve, linear between evaluations, first reaches the target. A "
+       "factor is the geometric mean over all pairs, its interval that of the same t-test on logarithms, at the level "
+       "of the comparison above. A variant that does not reach the target counts as not faster, with a ratio of at "
+       "most "
+       "1; the factor is then a bound and has no interval.",
+       {},
+       {speed_table(input)}});
+  parts.push_back({"What does it cost?", "", {&charts.time}});
+  parts.push_back({str("Does it hold in every ", name_of(input.analysis.block), "?"), "", {&charts.blocks}});
+  if (!charts.stability.empty())
+    parts.push_back(
+        {"How stable is it?",
+         "Largest logits and entropies are those of the probes; the definitions are in normlab inspect --help."});
+  for (const Figure& each : charts.stability) parts.back().figures.push_back(&each);
+  if (!charts.gains.empty()) parts.push_back({"What the gains learn", ""});
+  for (const Figure& each : charts.gains) parts.back().figures.push_back(&each);
+  if (charts.tuning)
+    parts.push_back({"How was each variant tuned?", tuning_text(input), {&*charts.tuning}, {tuning_table(input)}});
+  return parts;
+}
+
+// Lines must not break inside "p = 3" and "95 %".
+std::string unbroken(std::string text) {
+  for (const char* part : {" = ", " < ", " nats", " %", " folds", " seeds"})
+    text = replace_all(std::move(text), part, replace_all(part, " ", "\xC2\xA0"));
+  return text;
+}
+
+// Long tables are there for those who open them.
+Html folded(const Table& table) {
+  constexpr size_t longest = 12;
+  return table.rows.size() > longest ? collapsed(table.caption, html(table)) : html(table);
+}
+
+Section setup_section(const ChartInput& input) {
+  const Table differences = config_table(input);
+  Section section{"Set-up", "", {}};
+  if (differences.columns.size() == 2)
+    section.text = str("The variants differ in ", differences.columns[1].title, " and in nothing else.");
+  else
+    section.blocks.push_back(folded(differences));
+  section.blocks.push_back(collapsed("study.toml", code_block(to_toml(input.results.plan.spec))));
+  section.blocks.push_back(collapsed("All trials", html(trial_table(input))));
+  return section;
+}
+
+Page make_page(const ChartInput& input, const std::vector<Part>& parts, const Verdict& verdict) {
+  Page page{.title = title_of(input.results.plan),
+            .subtitle = subtitle_of(input.results),
+            .verdict = unbroken(verdict.sentence),
+            .detail = unbroken(verdict.detail),
+            .figures = verdict.figures,
+            .notices = verdict.notices,
+            .sections = {},
+            .command = commands(input.results, input.analysis),
+            .footer = provenance_lines(input.results.provenance)};
+  for (const Part& part : parts) {
+    page.sections.push_back({part.title, unbroken(part.text), {}});
+    auto& blocks = page.sections.back().blocks;
+    for (const Figure* each : part.figures) blocks.push_back(html(*each));
+    for (const Table& table : part.tables) blocks.push_back(folded(table));
+    if (!part.after.empty()) blocks.push_back(paragraph(unbroken(part.after)));
+  }
+  page.sections.push_back(setup_section(input));
+  return page;
+}
+
+std::string make_markdown(const ChartInput& input, const std::vector<Part>& parts, const Verdict& verdict) {
+  std::string out = str("# ", markdown_text(title_of(input.results.plan)), "\n\n", subtitle_of(input.results), "\n\n**",
+                        markdown_text(verdict.sentence), "**\n");
+  if (!verdict.detail.empty()) out += str("\n", markdown_text(verdict.detail), "\n");
+  for (const std::string& notice : verdict.notices) out += str("\n> ", markdown_text(notice), "\n");
+  for (const Part& part : parts) {
+    out += str("\n## ", markdown_text(part.title), "\n");
+    if (!part.text.empty()) out += str("\n", markdown_text(part.text), "\n");
+    for (const Figure* each : part.figures)
+      out += str("\n![", markdown_text(each->caption.title), "](charts/", each->caption.id, ".svg)\n\n",
+                 each->caption.note, "\n");
+    for (const Table& table : part.tables) out += str("\n", markdown_text(table.caption), "\n\n", markdown(table));
+    if (!part.after.empty()) out += str("\n", markdown_text(part.after), "\n");
+  }
+  out += str("\n## Set-up\n\n", markdown(config_table(input)), "\n## Repeat it\n\n```\n",
+             commands(input.results, input.analysis), "\n```\n");
+  for (const std::string& line : provenance_lines(input.results.provenance))
+    out += str("\n", markdown_text(line), "\n");
+  return out;
+}
+
+}  // namespace
+
+StudyReport make_report(const StudyResults& results, const Analysis& analysis) {
+  const Grid grid = grid_of(results.plan);
+  const GridStyles styles = styles_of(grid, analysis.baseline);
+  const ChartInput input{results, analysis, grid, styles};
+  const std::vector<Group> groups = groups_of(results, grid, styles, analysis);
+  const Charts charts = draw_charts(input, groups);
+  const std::vector<Part> parts = parts_of(input, groups, charts);
+  StudyReport report{.verdict = verdict(results, analysis), .json = {}};
+  for (std::string& notice : tuning_notices(results)) report.verdict.notices.push_back(std::move(notice));
+  report.json = make_json(input, groups, report.verdict);
+  for (const Part& part : parts)
+    for (const Figure* each : part.figures)
+      report.files.emplace_back(str("charts/", each->caption.id, ".svg"), svg_file(*each));
+  report.files.emplace_back("summary.csv", csv(summary_table(input)));
+  report.files.emplace_back("trials.csv", csv(trial_table(input)));
+  report.files.emplace_back("report.json", report.json);
+  report.files.emplace_back("report.md", make_markdown(input, parts, report.verdict));
+  report.files.emplace_back("report.html", render(make_page(input, parts, report.verdict)));
+  return report;
+}
+
+void write_report(const std::filesystem::path& folder, const ReportFiles& files) {
+  std::error_code problem;
+  std::filesystem::create_directories(folder / "charts", problem);
+  if (problem) throw Error((folder / "charts").string(), str("cannot create the folder: ", problem.message(), "."));
+  for (const auto& [name, content] : files) write_file_atomically(folder / name, content);
+}
+
+}  // namespace normlab

@@ -1,0 +1,242 @@
+#include "normlab/study/run/plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "normlab/study/run/tuning.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Losses over different texts, tokens or blocks cannot be compared trial by trial.
+const std::set<std::string> same_for_all = {"data.source", "data.tokenizer", "data.folds"};
+
+std::string without_spaces(const std::string& text) { return replace_all(text, " ", ""); }
+
+std::vector<Axis> axes_of(const StudySpec& spec) {
+  std::vector<Axis> axes;
+  for (const Setting& each : spec.settings) {
+    if (!each.is_list || each.key == fold_key || each.key == seed_key) continue;
+    if (same_for_all.contains(each.key))
+      throw UsageError(each.where, str(each.key, " must be the same for all trials of a study; got a list."));
+    axes.push_back({each.key, each.values});
+  }
+  for (const Setting& each : spec.ladder)
+    if (each.is_list) axes.push_back({each.key, each.values});
+  return axes;
+}
+
+// "p = 2.5"; a scheme is called by its name alone.
+std::string label_of(const std::vector<Axis>& axes, const std::string& key, const std::string& value) {
+  if (key == "norm.scheme") return value;
+  const auto short_name = [](const std::string& name) { return name.substr(name.find('.') + 1); };
+  const auto alike =
+      std::count_if(axes.begin(), axes.end(), [&](const Axis& a) { return short_name(a.key) == short_name(key); });
+  return str(alike > 1 ? key : short_name(key), " = ", value);
+}
+
+// A file name without spaces and what a shell would take for its own.
+std::string slug_of(const std::string& label) {
+  constexpr size_t longest = 100;
+  constexpr std::string_view plain = ".,=+-_";
+  std::string slug;
+  for (const char c : without_spaces(label)) {
+    const bool letter = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c & 0x80);
+    slug += letter || (plain.find(c) != std::string_view::npos && !(slug.empty() && (c == '.' || c == '-'))) ? c : '_';
+  }
+  while (slug.size() > 1 && slug.back() == '_') slug.pop_back();
+  return slug.substr(0, longest);
+}
+
+void check_named_variant(const NamedSettings& named, const std::vector<Axis>& axes) {
+  for (const Setting& each : named.settings) {
+    if (!varies_between_trials(each.key))
+      throw UsageError(each.where, str(each.key, " must be the same for all variants; '", named.label, "' sets it."));
+    if (std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.key == each.key; }))
+      throw UsageError(each.where, str("the variant '", named.label, "' sets ", each.key,
+                                       ", of which the study has a list. ", "Leave out either."));
+  }
+}
+
+// Each [[variant]], or one without a name, with each combination of the axes' values.
+std::vector<Variant> variants_of(const StudySpec& spec, const std::vector<Axis>& axes) {
+  std::vector<Variant> variants;
+  for (const NamedSettings& named : spec.variants) {
+    check_named_variant(named, axes);
+    variants.push_back({.label = named.label, .slug = {}, .settings = named.settings});
+  }
+  if (variants.empty()) variants.emplace_back();
+  for (const Axis& axis : axes) {
+    std::vector<Variant> extended;
+    for (const Variant& variant : variants)
+      for (const std::string& value : axis.values) {
+        extended.push_back(variant);
+        extended.back().label += str(variant.label.empty() ? "" : ", ", label_of(axes, axis.key, value));
+        extended.back().settings.push_back(study_setting(axis.key, value));
+      }
+    variants = std::move(extended);
+  }
+  for (Variant& variant : variants) variant.slug = slug_of(variant.label);
+  if (variants.size() < 2)
+    throw UsageError("study",
+                     "there is nothing to compare. Give a key a list of values, such as norm.p = [2, 3], or "
+                     "write two or more [[variant]] tables.");
+  return variants;
+}
+
+// The value of study.tune.key that the variant's trials have: its best, or until that is known one from the grid.
+std::string tuned_value(const TuneConfig& tune, const TunedVariant& variant) {
+  return variant.best ? variant.values[*variant.best] : tune.values[tune.values.size() / 2];
+}
+
+Config config_of(const StudySpec& spec, const Variant& variant, int fold, int64_t seed,
+                 std::vector<std::string>& notes) {
+  std::vector<Setting> settings = {study_setting("train.threads", "1")};  // trials run side by side, one thread each
+  for (const Setting& each : spec.settings)
+    if (!each.is_list) settings.push_back(each);
+  std::vector<Setting> rung;
+  for (const Setting& each : variant.settings) (is_ladder_key(each.key) ? rung : settings).push_back(each);
+  settings.push_back(study_setting(fold_key, str(fold)));
+  settings.push_back(study_setting(seed_key, str(seed)));
+  try {
+    if (!spec.ladder.empty())
+      for (const Setting& each : rung_settings(spec.ladder, rung, settings)) settings.push_back(each);
+    LoadedConfig loaded = resolve_config(settings);
+    for (const std::string& note : loaded.notes) {
+      const std::string line = str(variant.label, ": ", note);
+      if (std::find(notes.begin(), notes.end(), line) == notes.end()) notes.push_back(line);
+    }
+    return loaded.config;
+  } catch (const UsageError& error) {
+    throw UsageError(variant.label, error.what());
+  }
+}
+
+std::string padded(int fold) { return str(fold < 10 ? "0" : "", fold); }
+
+void check_distinct(const Plan& plan) {
+  for (size_t i = 0; i < plan.variants.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const auto both = [&](const char* what) {
+        return UsageError("study",
+                          str("the variants '", plan.variants[j].label, "' and '", plan.variants[i].label, "' ", what));
+      };
+      if (to_toml(plan.trials[i].config) == to_toml(plan.trials[j].config)) throw both("have the same configuration.");
+      if (plan.variants[i].slug == plan.variants[j].slug) throw both("would share a folder. Choose other labels.");
+    }
+}
+
+// Then there is nothing to hold out, and folds are all the same.
+bool has_development_files(const StudySpec& spec) {
+  const Setting* dev = find_setting(spec.settings, "translation.dev");
+  return find_setting(spec.settings, "translation.source") && !(dev && dev->values.front().empty());
+}
+
+}  // namespace
+
+std::string plural(size_t count, const std::string& name) { return str(count, " ", name, count == 1 ? "" : "s"); }
+
+const Setting* find_setting(const std::vector<Setting>& settings, const std::string& key) {
+  const auto found = std::find_if(settings.begin(), settings.end(), [&](const Setting& s) { return s.key == key; });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+Setting study_setting(const std::string& key, const std::string& value) {
+  return {.key = key, .values = {value}, .where = "the study", .is_list = false};
+}
+
+bool varies_between_trials(const std::string& key) {
+  return !same_for_all.contains(key) && key != fold_key && key != seed_key;
+}
+
+size_t find_variant(const std::vector<Variant>& variants, const std::string& label, const std::string& where) {
+  std::vector<std::string> labels;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    if (without_spaces(variants[i].label) == without_spaces(label)) return i;
+    labels.push_back(variants[i].label);
+  }
+  const auto near = nearest(label, labels);
+  throw UsageError(where, str("there is no variant '", label, "'. ",
+                              near ? str("Did you mean '", *near, "'?") : str("There are: ", join(labels, "; "), ".")));
+}
+
+Plan make_plan(const StudySpec& spec, const fs::path& folder) {
+  Plan plan{.folder = folder, .spec = spec, .axes = axes_of(spec)};
+  plan.variants = variants_of(spec, plan.axes);
+  if (!spec.study.baseline.empty()) plan.baseline = find_variant(plan.variants, spec.study.baseline, "study.baseline");
+
+  Config defaults;
+  const Setting* n_folds = find_setting(spec.settings, "data.folds");
+  if (const Setting* configured = find_setting(spec.settings, fold_key))
+    for (const std::string& fold : configured->values) plan.folds.push_back(static_cast<int>(*parse_integer(fold)));
+  else if (has_development_files(spec))
+    plan.folds = {defaults.data.fold};
+  else
+    for (int fold = 0; fold < (n_folds ? *parse_integer(n_folds->values.front()) : defaults.data.folds); ++fold)
+      plan.folds.push_back(fold);
+  if (const Setting* configured = find_setting(spec.settings, seed_key))
+    for (const std::string& seed : configured->values) plan.seeds.push_back(*parse_integer(seed));
+  else
+    plan.seeds.push_back(defaults.train.seed);
+  if (plan.folds.size() * plan.seeds.size() < 2)
+    plan.notes.push_back("one fold and one seed: no difference can be told from chance. Try data.fold=[0,1,2].");
+
+  std::vector<Variant> variants = plan.variants;
+  if (spec.tune.wanted()) {
+    check_tune(plan);
+    if (const Setting* given = find_setting(spec.settings, spec.tune.key))
+      plan.notes.push_back(str(spec.tune.key, " = ", given->values.front(), " gives way to [study.tune]"));
+    plan.tuned = tuned_variants(plan);
+    for (size_t v = 0; v < variants.size(); ++v)
+      variants[v].settings.push_back(study_setting(spec.tune.key, tuned_value(spec.tune, plan.tuned[v])));
+  }
+
+  for (const int fold : plan.folds)
+    for (const int64_t seed : plan.seeds)
+      for (size_t v = 0; v < plan.variants.size(); ++v) {
+        const Variant& variant = variants[v];
+        plan.trials.push_back({.number = plan.trials.size() + 1,
+                               .variant = v,
+                               .fold = fold,
+                               .seed = seed,
+                               .config = config_of(spec, variant, fold, seed, plan.notes),
+                               .folder = folder / "trials" / variant.slug / str("fold", padded(fold), "-seed", seed)});
+      }
+  check_distinct(plan);
+  return plan;
+}
+
+bool Plan::is_tuned() const {
+  return std::all_of(tuned.begin(), tuned.end(), [](const TunedVariant& each) { return each.best.has_value(); });
+}
+
+Plan load_plan(const fs::path& folder) {
+  const fs::path file = folder / "study.toml";
+  if (!fs::is_regular_file(file))
+    throw DataError(folder.string(),
+                    "is not a study; expected a folder with study.toml, as `normlab compare` makes it.");
+  const std::vector<Setting> settings = read_toml(file.string());
+  const Setting* version = find_setting(settings, "normlab");
+  try {
+    return make_plan(read_study(settings), folder);
+  } catch (const UsageError& error) {
+    if (version && !version->values.empty() && version->values.front() != NORMLAB_VERSION)
+      throw DataError(folder.string(), str("is a study of normlab ", version->values.front(), ", and this is ",
+                                           NORMLAB_VERSION, ", which cannot read it: ", error.what()));
+    throw;
+  }
+}
+
+void require_this_version(const Plan& plan) {
+  if (plan.spec.version == NORMLAB_VERSION) return;
+  throw DataError(
+      plan.folder.string(),
+      str("this study was begun with normlab ", plan.spec.version.empty() ? "of no version" : plan.spec.version,
+          ", and this is ", NORMLAB_VERSION, ". Go on with that version, or choose another --out."));
+}
+
+}  // namespace normlab

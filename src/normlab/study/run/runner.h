@@ -1,0 +1,36 @@
+// The runner: trials side by side, each in a process of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "normlab/study/run/trial.h"
+
+namespace normlab {
+
+struct RunnerOptions {
+  std::filesystem::path program;  // that has the verb `trial`
+  int jobs = 1;
+  int nice = 0;
+};
+
+enum class TrialEnd { recorded, stopped, in_use };
+
+struct RunnerEvents {
+  // After a trial, with what its folder says now. `in_use`: another process kept running it until the end.
+  std::function<void(const Trial&, TrialEnd)> ended;
+  // Several times a second.
+  std::function<void(const std::vector<const Trial*>& running)> tick;
+};
+
+// Runs `PROGRAM trial DIR N` for each trial in the order given, until all have ended or a signal asks to stop, which is
+// passed on. A child lives no longer than this process: when that is killed, it saves and ends too. What a child
+// prints is in <folder of the trial>.log.
+void run_trials(const Plan& plan, const std::vector<const Trial*>& queue, const RunnerOptions& options,
+                const RunnerEvents& events);
+
+}  // namespace normlab

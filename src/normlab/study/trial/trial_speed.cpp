@@ -1,0 +1,83 @@
+#include "normlab/study/trial/trial_speed.h"
+
+#include <ATen/Parallel.h>
+
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include "normlab/config/flops.h"
+#include "normlab/stats/summary.h"
+#include "normlab/train/checkpoint.h"
+#include "normlab/train/stepper.h"
+
+namespace normlab {
+namespace {
+
+constexpr int warm_ups = 2, n_steps = 10;
+
+template <class AnyStepper, class AnyBatch>
+std::vector<double> seconds_of_steps(AnyStepper& stepper, const std::vector<AnyBatch>& batches, const Config& config) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> seconds;
+  for (int i = 0; i < warm_ups + n_steps; ++i) {
+    const auto start = Clock::now();
+    stepper.step(batches, {.training = true, .seed = 1, .step = i}, config.optim.min_lr, config.optim.clip);
+    if (i >= warm_ups) seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return seconds;
+}
+
+// Sentences of a usual length, all alike.
+std::vector<double> seconds_of_translation(Config config, int vocab_size) {
+  constexpr int64_t length = 32;
+  if (config.translation.length_p975 == 0) config.translation.length_p975 = 2 * length;
+  const int64_t b = std::max<int64_t>(1, config.translation.batch_tokens / length);
+  const auto tokens = torch::arange(b * length, torch::kInt64).remainder(vocab_size).view({b, length});
+  TranslationBatch batch;
+  batch.source = {tokens, torch::full({b}, length, torch::kInt64)};
+  batch.inputs_bt = batch.labels_bt = tokens;
+  batch.outputs = make_output_vocabulary(std::vector<bool>(static_cast<size_t>(vocab_size), true));
+  TranslationStepper stepper(make_translator(config, vocab_size, /*seed=*/1), {});
+  return seconds_of_steps(stepper, std::vector(static_cast<size_t>(config.train.accumulate), batch), config);
+}
+
+std::vector<double> seconds_of_run(const Config& config, int vocab_size) {
+  if (config.translation.wanted()) return seconds_of_translation(config, vocab_size);
+  const int64_t b = config.train.batch_size, t = config.model.seq_len;
+  const auto tokens = torch::arange(b * t + 1, torch::kInt64).remainder(vocab_size);
+  const std::vector<Batch> batches(
+      static_cast<size_t>(config.train.accumulate),
+      {.inputs = tokens.slice(0, 0, b * t).view({b, t}), .targets = tokens.slice(0, 1, b * t + 1).view({b, t})});
+  Stepper stepper(DecoderLm(config.model, config.norm, vocab_size, /*seed=*/1), {});
+  return seconds_of_steps(stepper, batches, config);
+}
+
+}  // namespace
+
+TrialSpeed trial_speed(const Config& config, int vocab_size, int jobs) {
+  at::set_num_threads(std::max(1, config.train.threads));
+  std::vector<std::vector<double>> seconds(static_cast<size_t>(jobs));
+  std::vector<std::exception_ptr> failures(seconds.size());
+  std::vector<std::thread> threads;
+  for (size_t job = 0; job < seconds.size(); ++job)
+    threads.emplace_back([&, job] {
+      try {
+        seconds[job] = seconds_of_run(config, vocab_size);
+      } catch (...) {
+        failures[job] = std::current_exception();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::vector<double> all;
+  for (size_t job = 0; job < seconds.size(); ++job) {
+    if (failures[job]) std::rethrow_exception(failures[job]);
+    all.insert(all.end(), seconds[job].begin(), seconds[job].end());
+  }
+  TrialSpeed speed{.seconds_of_step = median(all)};
+  speed.flops_per_second = flops_of_step(config, vocab_size) / speed.seconds_of_step;
+  return speed;
+}
+
+}  // namespace normlab

@@ -1,0 +1,73 @@
+// A checkpoint: model.safetensors, optimizer.safetensors, state.json, tokenizer.json and config.toml in one folder.
+#pragma once
+
+#include <filesystem>
+
+#include "normlab/config/config.h"
+#include "normlab/data/pair_vocabulary.h"
+#include "normlab/data/tokenizer.h"
+#include "normlab/models/decoder_lm.h"
+#include "normlab/models/encoder_decoder.h"
+#include "normlab/record/run_dir.h"
+#include "normlab/train/adamw.h"
+
+namespace normlab {
+
+// What the trainer must remember besides weights and moments.
+struct TrainState {
+  int64_t step = 0;        // updates made
+  int64_t last_eval = -1;  // step of the last evaluation
+  double val_loss = 0.0;   // of that evaluation
+  double best_loss = 0.0;  // least validation loss so far, at best_step
+  int64_t best_step = -1;
+  int evals_since_best = 0;
+  double train_seconds = 0.0, train_cpu_seconds = 0.0;
+  std::string data_sha256 = {};    // of the text
+  std::vector<double> bleus = {};  // of a translator, at each evaluation; the best is that of best_step
+  double lr_factor = 1.0;          // decays of a plateau so far
+  double test_bleu = -1.0;         // of a translator that is done; < 0: not known
+};
+
+// Written under a temporary name, synced and renamed: it is whole or it is not there.
+void save_checkpoint(const std::filesystem::path& folder, DecoderLm& model, const AdamW& optimizer,
+                     const TrainState& state, const Tokenizer& tokenizer, const Config& config);
+
+void save_checkpoint(const std::filesystem::path& folder, EncoderDecoder& model, const AdamW& optimizer,
+                     const TrainState& state, const PairVocabulary& vocabulary, const Config& config);
+
+// Replaces state.json of a checkpoint whose weights stay as they are.
+void update_state(const std::filesystem::path& folder, const TrainState& state);
+
+// Fills model and optimiser; DataError when the checkpoint is damaged or of another model.
+TrainState load_checkpoint(const std::filesystem::path& folder, DecoderLm& model, AdamW& optimizer);
+TrainState load_checkpoint(const std::filesystem::path& folder, EncoderDecoder& model, AdamW& optimizer);
+// The weights alone.
+void load_weights(const std::filesystem::path& folder, EncoderDecoder& model);
+
+Tokenizer load_tokenizer(const std::filesystem::path& folder);
+PairVocabulary load_pair_vocabulary(const std::filesystem::path& folder);
+Config load_checkpoint_config(const std::filesystem::path& folder);
+
+EncoderDecoder make_translator(const Config& config, int vocab_size, uint64_t seed);
+
+// A model ready for use, with all that belongs to it.
+struct LoadedModel {
+  Config config;
+  Tokenizer tokenizer;
+  DecoderLm model;
+  int64_t step = 0;
+  std::filesystem::path folder;
+};
+// `path` is a checkpoint, or a run, of which the best or else the latest checkpoint is taken.
+LoadedModel load_model(const std::filesystem::path& path);
+
+struct LoadedTranslator {
+  Config config;
+  PairVocabulary vocabulary;
+  EncoderDecoder model;
+  int64_t step = 0;
+  std::filesystem::path folder;
+};
+LoadedTranslator load_translator(const std::filesystem::path& path);
+
+}  // namespace normlab

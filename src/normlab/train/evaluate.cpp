@@ -1,0 +1,33 @@
+#include "normlab/train/evaluate.h"
+
+#include "normlab/base/signals.h"
+
+namespace normlab {
+
+std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> tokens,
+                               std::span<const EvalWindow> windows, int batch_size) {
+  torch::NoGradGuard no_grad;
+  double total = 0.0;
+  int64_t n_tokens = 0;
+  for (size_t first = 0; first < windows.size();) {
+    if (stop_requested()) return std::nullopt;
+    // Windows of one length go together; the last window of a text may be shorter.
+    size_t end = first;
+    const int length = windows[first].length;
+    while (end < windows.size() && end < first + static_cast<size_t>(batch_size) && windows[end].length == length)
+      ++end;
+    const auto rows = static_cast<int64_t>(end - first);
+    const torch::Tensor inputs = torch::empty({rows, length}, torch::kInt64), targets = torch::empty_like(inputs);
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto* text = tokens.data() + windows[first + static_cast<size_t>(row)].begin;
+      std::copy_n(text, length, inputs.data_ptr<int64_t>() + row * length);
+      std::copy_n(text + 1, length, targets.data_ptr<int64_t>() + row * length);
+    }
+    total += model.loss(inputs, targets, Pass{}).item<double>() * static_cast<double>(rows * length);
+    n_tokens += rows * length;
+    first = end;
+  }
+  return total / static_cast<double>(n_tokens);
+}
+
+}  // namespace normlab

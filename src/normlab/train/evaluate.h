@@ -1,0 +1,16 @@
+// Loss of a model over windows of a text.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "normlab/data/batch.h"
+#include "normlab/models/decoder_lm.h"
+
+namespace normlab {
+
+// Mean loss in nats a token; nothing when a signal asked to stop before the end.
+std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> tokens,
+                               std::span<const EvalWindow> windows, int batch_size);
+
+}  // namespace normlab

@@ -1,0 +1,62 @@
+#include "normlab/train/session.h"
+
+#include <ATen/Parallel.h>
+
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
+#include "normlab/config/load_data.h"
+#include "normlab/kernels/isa.h"
+#include "normlab/record/manifest.h"
+#include "normlab/train/trainer.h"
+#include "normlab/train/translation_trainer.h"
+
+namespace normlab {
+namespace {
+
+void require_same_vocabulary(const RunDir& run, const Corpus& corpus) {
+  const auto latest = run.latest();
+  if (latest && load_tokenizer(latest->path) != corpus.tokenizer)
+    throw DataError("--resume", str("the text's vocabulary is not that of ", latest->path.string(),
+                                    ". Go on with the text the run was started with."));
+}
+
+RunDir open_run(const SessionRequest& request, const Config& config) {
+  RunDir run = request.resuming ? RunDir::open_locked(request.folder) : RunDir::create(request.folder);
+  if (request.resuming) require_same_run(resolve_config(read_toml(run.config().string())).config, config);
+  return run;
+}
+
+void begin(const RunDir& run, const SessionRequest& request, const Config& config) {
+  write_file_atomically(run.config(), to_toml(config));
+  const std::string kernels = enum_names<Kernels>()[static_cast<size_t>(config.model.kernels)];
+  add_session(run.manifest(),
+              {.command = request.command, .kernels = str(kernels, " ", isa_name()), .threads = at::get_num_threads()});
+}
+
+std::unique_ptr<TrainingRun> open_language_model(const SessionRequest& request) {
+  Corpus corpus = load_text(request.config);
+  RunDir run = open_run(request, request.config);
+  if (request.resuming) require_same_vocabulary(run, corpus);
+  begin(run, request, request.config);
+  return std::make_unique<Trainer>(request.config, std::move(corpus), std::move(run));
+}
+
+std::unique_ptr<TrainingRun> open_translator(const SessionRequest& request) {
+  Config config = request.config;
+  TranslationData data = load_pairs(config);
+  if (config.translation.length_p975 == 0) config.translation.length_p975 = data.length_p975;
+  RunDir run = open_run(request, config);
+  if (const auto latest = run.latest(); latest && load_pair_vocabulary(latest->path) != data.vocabulary)
+    throw DataError("--resume", str("the text's subwords are not those of ", latest->path.string(),
+                                    ". Go on with the text the run was started with."));
+  begin(run, request, config);
+  return std::make_unique<TranslationTrainer>(config, std::move(data), std::move(run));
+}
+
+}  // namespace
+
+std::unique_ptr<TrainingRun> open_session(const SessionRequest& request) {
+  return request.config.translation.wanted() ? open_translator(request) : open_language_model(request);
+}
+
+}  // namespace normlab

@@ -1,0 +1,139 @@
+#include "normlab/train/stepper.h"
+
+#include <ATen/Parallel.h>
+#include <torch/autograd.h>
+
+#include <cmath>
+
+#include "normlab/nn/observer.h"
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+
+// Of one pass through the layers. Fewer, and the weights come from memory too often; more, and what one layer writes
+// has left the caches before the next reads it.
+constexpr int64_t tokens_at_once = 1024;
+
+// What a part adds to the mean over all `words` of a step, times `weight`.
+Tensor share_of_loss(const DecoderLm& model, const Batch& part, const Pass& pass, double weight, double words) {
+  return model.loss(part.inputs, part.targets, pass) * (weight * static_cast<double>(part.words()) / words);
+}
+Tensor share_of_loss(const EncoderDecoder& model, const TranslationBatch& part, const Pass& pass, double weight,
+                     double words) {
+  return model.loss_sum(part, pass) * (weight / words);
+}
+
+template <class Model>
+std::vector<Tensor> tensors_of(Model& model) {
+  std::vector<Tensor> list;
+  for (auto& [name, tensor] : model.parameters()) list.push_back(tensor);
+  return list;
+}
+
+template <class Model>
+std::vector<Role> roles_of(Model& model) {
+  std::vector<Role> list;
+  model.visit([&](const std::string&, Tensor&, Role role) {
+    if (role != Role::state) list.push_back(role);
+  });
+  return list;
+}
+
+template <class Model>
+std::vector<Model> replicate(Model model) {
+  std::vector<Model> replicas = {std::move(model)};
+  const bool split = replicas.front().config().kernels == Kernels::fused;
+  for (int i = 1; split && i < at::get_num_threads(); ++i) replicas.push_back(replicas.front().alias());
+  return replicas;
+}
+
+template <class Model>
+AdamWSettings matching(const Model& model, AdamWSettings settings) {
+  settings.fused = model.config().kernels == Kernels::fused;
+  return settings;
+}
+
+}  // namespace
+
+template <class Model, class ModelBatch>
+BasicStepper<Model, ModelBatch>::BasicStepper(Model model, AdamWSettings settings)
+    : replicas_(replicate(std::move(model))),
+      optimizer_(replicas_.front().parameters(), matching(replicas_.front(), settings), replicas_.front().constraints(),
+                 roles_of(replicas_.front())) {
+  for (Model& replica : replicas_) parameters_.push_back(tensors_of(replica));
+}
+
+template <class Model, class ModelBatch>
+double BasicStepper<Model, ModelBatch>::backward(const ModelBatch& batch, const Pass& pass, double weight) {
+  const int64_t rows = batch.rows();
+  const auto words = static_cast<double>(batch.words());
+  const auto parts = std::min<int64_t>(rows, static_cast<int64_t>(replicas_.size()));
+  const bool fused = model().config().kernels == Kernels::fused;
+  const int64_t at_once = fused ? std::max<int64_t>(1, tokens_at_once / batch.row_tokens()) : rows;
+  model().pack_weights();
+  std::vector<double> losses(static_cast<size_t>(parts));
+  const auto run_part = [&](int64_t part) {
+    const torch::AutoGradMode with_gradients(true);  // the mode is a thread's own
+    const int64_t part_end = rows * (part + 1) / parts;
+    for (int64_t begin = rows * part / parts; begin < part_end; begin += at_once) {
+      const int64_t end = std::min(begin + at_once, part_end);
+      Pass own = pass;
+      own.first_sequence += begin;
+      const Tensor loss =
+          share_of_loss(replicas_[static_cast<size_t>(part)], batch.slice(begin, end), own, weight, words);
+      loss.backward();
+      losses[static_cast<size_t>(part)] += loss.item<double>();
+    }
+  };
+  if (parts == 1)
+    run_part(0);
+  else
+    at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) run_part(part);
+    });
+  double total = 0.0;
+  for (double loss : losses) total += loss;
+  return total;
+}
+
+// Of each replica that had a part of the batch, in their order: the sum must not depend on which thread was first.
+template <class Model, class ModelBatch>
+std::vector<Gradients> BasicStepper<Model, ModelBatch>::gradients() const {
+  std::vector<Gradients> parts;
+  for (const auto& parameters : parameters_) {
+    if (!parameters.front().grad().defined()) break;  // a batch smaller than the number of threads
+    parts.emplace_back();
+    for (const Tensor& parameter : parameters) parts.back().push_back(parameter.grad());
+  }
+  return parts;
+}
+
+template <class Model, class ModelBatch>
+double BasicStepper<Model, ModelBatch>::differentiate(const std::vector<ModelBatch>& batches, Pass pass) {
+  for (auto& list : parameters_)
+    for (Tensor& parameter : list) parameter.mutable_grad().reset();
+  double loss = 0.0;
+  for (const ModelBatch& batch : batches) {
+    loss += backward(batch, pass, 1.0 / static_cast<double>(batches.size()));
+    ++pass.step;
+  }
+  if (pass.observer) pass.observer->gradients(gradients());
+  return loss;
+}
+
+template <class Model, class ModelBatch>
+StepResult BasicStepper<Model, ModelBatch>::step(const std::vector<ModelBatch>& batches, Pass pass, double lr,
+                                                 double clip) {
+  StepResult result{.loss = differentiate(batches, pass)};
+  if (std::isfinite(result.loss)) result.grad_norm = optimizer_.step(gradients(), lr, clip);
+  result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
+  if (result.finite) model().after_step();
+  return result;
+}
+
+template class BasicStepper<DecoderLm, Batch>;
+template class BasicStepper<EncoderDecoder, TranslationBatch>;
+
+}  // namespace normlab

@@ -1,0 +1,58 @@
+// One optimiser step: forward and backward over parts of the batch, clip, update.
+#pragma once
+
+#include <vector>
+
+#include "normlab/models/decoder_lm.h"
+#include "normlab/models/encoder_decoder.h"
+#include "normlab/train/adamw.h"
+
+namespace normlab {
+
+struct StepResult {
+  double loss = 0.0, grad_norm = 0.0;
+  bool finite = true;  // false: nothing was changed
+};
+
+// A batch of windows, [b, t] each.
+struct Batch {
+  torch::Tensor inputs, targets;
+
+  int64_t rows() const { return inputs.size(0); }
+  int64_t row_tokens() const { return inputs.size(1); }
+  int64_t words() const { return targets.numel(); }
+  Batch slice(int64_t begin, int64_t end) const { return {inputs.slice(0, begin, end), targets.slice(0, begin, end)}; }
+};
+
+template <class Model, class ModelBatch>
+class BasicStepper {
+ public:
+  // With fused kernels the batch is split over the threads, each running whole layers on its own sequences without a
+  // barrier, a few sequences at a time so that what one operator writes is still in the cache for the next; composite
+  // operators share the work of each operator instead. `settings.fused` follows the model.
+  BasicStepper(Model model, AdamWSettings settings);
+
+  // `batches` are the passes of one step; their mean loss is minimised. `pass` belongs to the first of them, and its
+  // observer sees all of them.
+  StepResult step(const std::vector<ModelBatch>& batches, Pass pass, double lr, double clip);
+
+  // The loss and its gradients without an update.
+  double differentiate(const std::vector<ModelBatch>& batches, Pass pass);
+
+  Model& model() { return replicas_.front(); }
+  AdamW& optimizer() { return optimizer_; }
+  const std::vector<torch::Tensor>& parameters() const { return parameters_.front(); }
+
+ private:
+  double backward(const ModelBatch& batch, const Pass& pass, double weight);
+  std::vector<Gradients> gradients() const;
+
+  std::vector<Model> replicas_;                         // the model, then aliases of it, one a thread
+  std::vector<std::vector<torch::Tensor>> parameters_;  // of each replica, the same storage
+  AdamW optimizer_;
+};
+
+using Stepper = BasicStepper<DecoderLm, Batch>;
+using TranslationStepper = BasicStepper<EncoderDecoder, TranslationBatch>;
+
+}  // namespace normlab

@@ -1,0 +1,64 @@
+#include "normlab/train/trainer.h"
+
+#include <cmath>
+
+#include "normlab/train/evaluate.h"
+
+namespace normlab {
+using torch::Tensor;
+
+Trainer::Trainer(const Config& config, Corpus corpus, RunDir run)
+    : TrainingRun(config, std::move(run)),
+      corpus_(std::move(corpus)),
+      split_(make_split(static_cast<int64_t>(corpus_.tokens.size()), config.data.folds, config.data.fold)),
+      eval_windows_(eval_windows(split_.held_out, config.model.seq_len, config.train.eval_windows)),
+      eval_size_(size_of_targets(corpus_, eval_windows_)),
+      stepper_(DecoderLm(config.model, config.norm, corpus_.tokenizer.vocab_size(), seed()),
+               adamw_settings(config.optim)) {
+  begin(corpus_.sha256,
+        [&](const auto& path) { return load_checkpoint(path, stepper_.model(), stepper_.optimizer()); });
+}
+
+// Batch number `index` of the run: every one has its own windows.
+Batch Trainer::batch(int64_t index) const {
+  const int b = config_.train.batch_size, t = config_.model.seq_len;
+  const Tensor inputs = torch::empty({b, t}, torch::kInt64), targets = torch::empty_like(inputs);
+  const auto size = static_cast<size_t>(b) * static_cast<size_t>(t);
+  fill_batch({seed(), config_.data.fold, b, t}, corpus_.tokens, split_, index, {inputs.data_ptr<int64_t>(), size},
+             {targets.data_ptr<int64_t>(), size});
+  return {inputs, targets};
+}
+
+std::vector<Batch> Trainer::next_batches() const {
+  std::vector<Batch> batches;
+  for (int pass = 0; pass < config_.train.accumulate; ++pass) batches.push_back(batch(next_batch() + pass));
+  return batches;
+}
+
+TrainingRun::Step Trainer::make_step(double lr) {
+  const StepResult result = watched_step(stepper_, next_batches(), lr);
+  const double tokens =
+      static_cast<double>(config_.train.batch_size) * config_.model.seq_len * config_.train.accumulate;
+  return {result, tokens, {{"tokens", tokens * static_cast<double>(state_.step + 1)}}};
+}
+
+bool Trainer::evaluate_now() {
+  const auto loss = evaluate(stepper_.model(), corpus_.tokens, eval_windows_, config_.train.batch_size);
+  if (!loss) return false;
+  state_.last_eval = state_.step;
+  state_.val_loss = *loss;
+  if (!std::isfinite(*loss)) return true;
+  const bool better = state_.best_step < 0 || *loss < state_.best_loss;
+  state_.evals_since_best = better ? 0 : state_.evals_since_best + 1;
+  if (better) state_.best_loss = *loss, state_.best_step = state_.step;
+  record_evaluation({{"val_loss", *loss},
+                     {"val_bits_per_character", eval_size_.bits_per_character(*loss)},
+                     {"val_bits_per_byte", eval_size_.bits_per_byte(*loss)}});
+  return true;
+}
+
+void Trainer::write_checkpoint(const std::filesystem::path& path) {
+  save_checkpoint(path, stepper_.model(), stepper_.optimizer(), state_, corpus_.tokenizer, config_);
+}
+
+}  // namespace normlab

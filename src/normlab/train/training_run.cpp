@@ -1,0 +1,137 @@
+#include "normlab/train/training_run.h"
+
+#include <cmath>
+
+#include "normlab/base/error.h"
+#include "normlab/base/signals.h"
+#include "normlab/base/text.h"
+#include "normlab/train/clock.h"
+#include "normlab/train/schedule.h"
+
+namespace normlab {
+
+void TrainingRun::begin(const std::string& data_sha256,
+                        const std::function<TrainState(const std::filesystem::path& checkpoint)>& load) {
+  const auto latest = run_.latest();
+  if (latest) state_ = load(latest->path);
+  if (latest && state_.data_sha256 != data_sha256)
+    throw DataError("--resume",
+                    "the text has changed since the run was started. Go on with the text it was started with.");
+  state_.data_sha256 = data_sha256;
+  // What was written after the checkpoint will be written again, the same but for times: also the evaluation at its
+  // step, unless the checkpoint knows of it.
+  MetricsLog::retain(run_.metrics(), [&](const nlohmann::ordered_json& row) {
+    const int64_t step = row["step"];
+    const bool known = !row.contains("val_loss") || state_.last_eval == step;
+    return latest && !row.contains("test_bleu") && (step < state_.step || (step == state_.step && known));
+  });
+  metrics_.emplace(run_.metrics());
+  events_.emplace(run_.path());
+  if (latest) events_->session_start(state_.step + 1);
+}
+
+// One step: batches, forward, backward, clip, update, record. A loss that is not finite changes nothing.
+TrainingRun::Step TrainingRun::train_step() {
+  const auto start = Clock::now();
+  const double cpu_start = cpu_seconds();
+  const double lr = learning_rate(config_.optim, state_.step) * state_.lr_factor;
+  Step step = make_step(lr);
+  if (!step.result.finite) return step;
+
+  ++state_.step;
+  const double seconds = seconds_since(start);
+  state_.train_seconds += seconds;
+  state_.train_cpu_seconds += cpu_seconds() - cpu_start;
+  if (due(config_.train.log_every)) record_step(step, lr, seconds);
+  monitor_.after_step(state_.step, step.result, *metrics_, *events_);
+  return step;
+}
+
+void TrainingRun::record_step(const Step& step, double lr, double seconds) {
+  nlohmann::ordered_json row = {{"loss", step.result.loss}, {"grad_norm", step.result.grad_norm}, {"lr", lr}};
+  row.update(step.counts);
+  row["train_seconds"] = state_.train_seconds;
+  row["train_cpu_seconds"] = state_.train_cpu_seconds;
+  row["tokens_per_second"] = step.tokens / seconds;
+  metrics_->append(state_.step, row);
+  events_->scalar("train/loss", state_.step, step.result.loss, wall_time());
+  events_->scalar("train/grad_norm", state_.step, step.result.grad_norm, wall_time());
+  events_->scalar("train/lr", state_.step, lr, wall_time());
+}
+
+void TrainingRun::record_evaluation(const nlohmann::ordered_json& values) {
+  nlohmann::ordered_json row = values;
+  row["train_seconds"] = state_.train_seconds;
+  row["train_cpu_seconds"] = state_.train_cpu_seconds;
+  metrics_->append(state_.step, row);
+  for (const char* name : {"loss", "bleu"})
+    if (const auto value = values.find(str("val_", name)); value != values.end())
+      events_->scalar(str("val/", name), state_.step, *value, wall_time());
+  events_->flush();
+}
+
+void TrainingRun::save() {
+  const auto latest = run_.latest();
+  if (latest && latest->step == state_.step)
+    update_state(latest->path, state_);  // saved before its evaluation; the weights are the same
+  else
+    write_checkpoint(run_.checkpoint(state_.step));
+  run_.set_latest(state_.step);
+  if (state_.best_step == state_.step) run_.set_best(state_.step);
+  run_.apply_retention(static_cast<size_t>(config_.train.keep_last), static_cast<size_t>(config_.train.keep_best));
+}
+
+bool TrainingRun::enough() const {
+  return config_.train.early_stop > 0 && state_.evals_since_best >= config_.train.early_stop;
+}
+
+// The step that cannot be made is looked at once more, for its first bad tensor; nothing is saved.
+Outcome TrainingRun::diverged(const nlohmann::ordered_json& values) {
+  culprit_ = find_culprit();
+  nlohmann::ordered_json row = values;
+  row["diverged"] = true;
+  row["culprit"] = culprit_;
+  metrics_->append(values.contains("loss") ? state_.step + 1 : state_.step, row);
+  return Outcome::diverged;
+}
+
+Outcome TrainingRun::run(const std::function<void(const Progress&)>& show) {
+  const int64_t first_step = state_.step, max_steps = config_.train.max_steps;
+  const auto start = Clock::now();
+  double tokens = 0.0;
+  while (true) {
+    const bool last = state_.step >= max_steps;
+    const bool wanted = last || (due(config_.train.eval_every) && (state_.step > 0 || evaluates_untrained()));
+    const bool evaluated = wanted && state_.last_eval < state_.step && evaluate_now();
+    if (evaluated && !std::isfinite(state_.val_loss)) return diverged({{"val_loss", state_.val_loss}});
+    const bool stopping = stop_requested(), at_end = enough() || (last && state_.last_eval == state_.step);
+    if (stopping || last || at_end || take_save_request() || due(config_.train.save_every) ||
+        (evaluated && config_.train.save_every == 0))
+      save();
+    if (at_end && finish()) return last ? Outcome::finished : Outcome::stopped_early;
+    if (at_end || stopping) return Outcome::interrupted;
+
+    const Step step = train_step();
+    if (!step.result.finite) return diverged({{"loss", step.result.loss}, {"grad_norm", step.result.grad_norm}});
+    tokens += step.tokens;
+    const double seconds = seconds_since(start), per_step = seconds / static_cast<double>(state_.step - first_step);
+    show({.step = state_.step,
+          .max_steps = max_steps,
+          .loss = step.result.loss,
+          .val_loss = state_.last_eval >= 0 ? std::optional(state_.val_loss) : std::nullopt,
+          .tokens_per_second = tokens / seconds,
+          .seconds_left = per_step * static_cast<double>(max_steps - state_.step)});
+  }
+}
+
+int64_t count_entries(const std::vector<torch::Tensor>& parameters) {
+  int64_t count = 0;
+  for (const torch::Tensor& parameter : parameters) count += parameter.numel();
+  return count;
+}
+
+std::string divergence(const TrainingRun& run) {
+  return str("the loss is not finite after step ", run.state().step, "; first bad: ", run.culprit());
+}
+
+}  // namespace normlab

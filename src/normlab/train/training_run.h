@@ -1,0 +1,90 @@
+// A training: the loop of steps, evaluations and checkpoints, whatever it trains.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "normlab/record/metrics.h"
+#include "normlab/record/run_dir.h"
+#include "normlab/record/tensorboard.h"
+#include "normlab/train/checkpoint.h"
+#include "normlab/train/monitor.h"
+#include "normlab/train/progress.h"
+#include "normlab/train/stepper.h"
+
+namespace normlab {
+
+class TrainingRun {
+ public:
+  virtual ~TrainingRun() = default;
+
+  // Until the last step, an early stop, a signal or divergence; `show` is called after each step.
+  Outcome run(const std::function<void(const Progress&)>& show);
+
+  const TrainState& state() const { return state_; }
+  virtual int64_t parameter_count() const = 0;
+  // Of a run that has diverged: the first tensor that was not finite, and its layer.
+  const std::string& culprit() const { return culprit_; }
+
+ protected:
+  TrainingRun(const Config& config, RunDir run) : config_(config), run_(std::move(run)), monitor_(config) {}
+
+  // Starts the records of a new run, or takes up its latest checkpoint by `load`; for the constructor of a trainer.
+  void begin(const std::string& data_sha256,
+             const std::function<TrainState(const std::filesystem::path& checkpoint)>& load);
+
+  struct Step {
+    StepResult result;
+    double tokens = 0.0;            // of its batches
+    nlohmann::ordered_json counts;  // for metrics.jsonl
+  };
+  virtual Step make_step(double lr) = 0;  // next batches, and their watched_step
+  // Into state_ and the records; false when a signal came first: it is then made after the run is taken up again.
+  virtual bool evaluate_now() = 0;
+  virtual bool evaluates_untrained() const { return true; }
+  virtual bool enough() const;  // an early stop
+  virtual void write_checkpoint(const std::filesystem::path& path) = 0;
+  virtual bool finish() { return true; }   // what comes after the last evaluation; false when a signal came first
+  virtual std::string find_culprit() = 0;  // of the step that cannot be made: its first_bad_tensor
+
+  // Forward, backward, clip and update, probed when it is due.
+  template <class Model, class ModelBatch>
+  StepResult watched_step(BasicStepper<Model, ModelBatch>& stepper, const std::vector<ModelBatch>& batches, double lr) {
+    std::vector<int64_t> rows;
+    for (const ModelBatch& batch : batches) rows.push_back(batch.rows());
+    Pass pass = next_pass();
+    pass.observer = monitor_.before_step(stepper.model(), state_.step + 1, rows);
+    return stepper.step(batches, pass, lr, config_.optim.clip);
+  }
+  // Number of the next step's first batch; every batch of the run has its own, and its own dropout.
+  int64_t next_batch() const { return state_.step * config_.train.accumulate; }
+  Pass next_pass() const { return {.training = true, .seed = seed(), .step = next_batch()}; }
+
+  uint64_t seed() const { return static_cast<uint64_t>(config_.train.seed); }
+  bool due(int64_t every) const { return every > 0 && state_.step % every == 0; }
+  void record_evaluation(const nlohmann::ordered_json& values);
+  void save();
+
+  Config config_;
+  RunDir run_;
+  TrainState state_;
+  std::optional<MetricsLog> metrics_;
+  std::optional<EventWriter> events_;
+
+ private:
+  Step train_step();
+  void record_step(const Step& step, double lr, double seconds);
+  Outcome diverged(const nlohmann::ordered_json& values);
+
+  Monitor monitor_;
+  std::string culprit_;
+};
+
+int64_t count_entries(const std::vector<torch::Tensor>& parameters);
+
+// What to say of a run that has diverged.
+std::string divergence(const TrainingRun& run);
+
+}  // namespace normlab

@@ -1,0 +1,37 @@
+// Training of a translator: pairs as batches, evaluation by loss and BLEU, and the test text at the end.
+#pragma once
+
+#include "normlab/train/training_run.h"
+#include "normlab/train/translation_batches.h"
+
+namespace normlab {
+
+double best_bleu(const TrainState& state);  // of a translator that was evaluated
+
+class TranslationTrainer : public TrainingRun {
+ public:
+  // Starts anew in an empty run, or goes on from its latest checkpoint.
+  TranslationTrainer(const Config& config, TranslationData data, RunDir run);
+
+  int64_t parameter_count() const override { return count_entries(stepper_.parameters()); }
+
+ private:
+  std::vector<TranslationBatch> next_batches();
+  Step make_step(double lr) override;
+  bool evaluate_now() override;
+  // A search with random weights is slow and says nothing.
+  bool evaluates_untrained() const override { return false; }
+  bool enough() const override;
+  bool finish() override;
+  void write_checkpoint(const std::filesystem::path& path) override;
+  std::string find_culprit() override { return first_bad_tensor(stepper_, next_batches(), next_pass()); }
+  std::optional<double> dev_loss();
+  std::optional<double> bleu_of(const ParallelText& text, const std::string& name);
+
+  TranslationData data_;
+  TranslationBatches batches_;
+  ParallelText dev_;  // what is evaluated of it
+  TranslationStepper stepper_;
+};
+
+}  // namespace normlab
