@@ -11,10 +11,6 @@ class Block:
     language: str  # of a fence; empty where there is none
     text: str
 
-    @property
-    def first_line(self):
-        return self.text.lstrip("\n").split("\n", 1)[0].strip()
-
     def __str__(self):
         return f"{self.page}:{self.line}"
 

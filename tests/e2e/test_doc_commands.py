@@ -31,18 +31,6 @@ NOT_RUN = {
     r"normlab bench .*": "measures for minutes; test_bench.py has small ones",
     r"(tools/screenshot_report\.py) \S+ \S+": "needs a browser; test_browser.py has one",
 }
-# Blocks that are no commands, by the beginning of their first line.
-NO_COMMANDS = {
-    "README.md": ["No variant ends below", "src/base/"],
-    "docs/architecture.md": ["base          errors", "base < {norm"],
-    "docs/diagnostics.md": ["attn/layer03/entropy", "attn/encoder03/entropy", "error [train]", "mean over rates"],
-    "docs/kernels.md": ["q̂ᵢ =", "dPᵢⱼ =", "dx ="],
-    "docs/runs.md": ["config.toml "],
-    "docs/scoring.md": ["BLEU|nrefs:1"],
-    "docs/theory.md": ["p <= 2", "H >= ", "<W, dL/dW> = 0"],
-    "docs/training-step.md": ["x = dropout(", "pre:   x =", "order after_rope:", "softmax("],
-    "docs/translation.md": ["x = sqrt(d_model)"],
-}
 # What a page takes for granted.
 BEFORE = {
     "docs/command-line.md": ["normlab compare -c recipes/lp-shakespeare-quick.toml --out runs/lp-quick",
@@ -70,8 +58,6 @@ def kind_of(block):
     if block.language == "toml":
         return "toml"
     if block.language in ("cpp", "text"):
-        return "text"
-    if any(block.first_line.startswith(start) for start in NO_COMMANDS.get(block.page, [])):
         return "text"
     if all(COMMAND.match(each) or not_run(each) for each in commands_of(block.text)):
         return "commands"
@@ -164,7 +150,7 @@ def sandbox(stand, tmp_path):
 
 def test_no_block_is_unknown():
     unknown = [f"{block}\n{block.text}" for block in BLOCKS if kind_of(block) == "unknown"]
-    assert not unknown, "neither commands nor known text: add to NO_COMMANDS or NOT_RUN, or mark the fence as text:\n" + \
+    assert not unknown, "neither commands nor text: add to NOT_RUN, or mark the fence as text:\n" + \
         "\n".join(unknown)
 
 

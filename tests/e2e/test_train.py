@@ -122,7 +122,7 @@ def test_fused_and_composite_kernels_give_the_same_curve(tmp_path):
 
 def test_the_cpu_recipe_reaches_its_loss(tmp_path):
     """nanoGPT reports 1.88, from 240 random windows. Over the whole validation part PyTorch itself gives 1.900, 1.915
-    and 1.922 for three seeds of this recipe, and we 1.901 to 1.925 for fourteen (README.md)."""
+    and 1.922 for three seeds of this recipe, and we 1.901 to 1.925 for fourteen (docs/verify.md)."""
     found = json.loads(run("doctor", "--json", check=0).stdout)["data tinyshakespeare"]
     try:
         done = run("train", "--config", ROOT / "recipes/shakespeare-cpu.toml", "--out", tmp_path / "run", "--json")
