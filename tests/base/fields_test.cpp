@@ -76,7 +76,7 @@ TEST(Fields, SettingsNeedKeyAndValue) {
 TEST(Fields, ListsAreForStudies) {
   Sample sample;
   EXPECT_THAT([&] { apply(list_of(sample), parse_setting("part.whole=[1, 2]")); },
-              ThrowsMessage<UsageError>(HasSubstr("study")));
+              ThrowsMessage<UsageError>(HasSubstr("studies")));
 }
 
 TEST(Fields, ArraysOfTablesAreNumbered) {

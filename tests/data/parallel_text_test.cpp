@@ -40,9 +40,9 @@ TEST_F(ParallelTextFiles, KeepsLinesAligned) {
 }
 
 TEST_F(ParallelTextFiles, RefusesMisalignedFiles) {
-  EXPECT_THAT(refusal("a\nb\nc\n", "a\nb\n"), AllOf(HasSubstr("got 3 and 2 lines"), HasSubstr("part at line 3"),
+  EXPECT_THAT(refusal("a\nb\nc\n", "a\nb\n"), AllOf(HasSubstr("got 3 and 2 lines"), HasSubstr("differ from line 3"),
                                                     HasSubstr("which only " + (folder_ / "x.gl").string())));
-  EXPECT_THAT(refusal("a\n", "a\n\n"), AllOf(HasSubstr("part at line 2"), HasSubstr("x.en has")));
+  EXPECT_THAT(refusal("a\n", "a\n\n"), AllOf(HasSubstr("differ from line 2"), HasSubstr("x.en has")));
   EXPECT_THAT(refusal("a\nb\xC3\n", "a\nb\n"), AllOf(HasSubstr("x.gl"), HasSubstr("line 2")));
 }
 

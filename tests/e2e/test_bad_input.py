@@ -24,7 +24,7 @@ USAGE, DATA = 2, 3
     (["model.activation=tanh"], "one of gelu, relu, swiglu"),
     (["train.max_steps=1e3"], "whole number"),
     (["train.max_steps"], "key=value"),
-    (["norm.p=[1, 2]"], "study"),
+    (["norm.p=[1, 2]"], "studies"),
     (["norm.scheme=lp", "norm.learn_p=true", "norm.p=1"], "above 1"),
     (["model.positions=rope", "model.d_head=3"], "odd"),
 ])

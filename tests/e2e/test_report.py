@@ -33,7 +33,7 @@ def study(tmp_path):
 
 def test_report_of_a_whole_study(study):
     done = run("report", study.folder, check=0)
-    assert re.match(r"p = 3 ends 0\.0\d+ nats \(\d\.\d %\) below p = 2; adjusted 95 % interval .* 6 folds\.", done.stdout)
+    assert re.match(r"p = 3 has a final loss 0\.0\d+ nats \(\d\.\d %\) below that of p = 2; adjusted 95 % interval .* 6 folds\.", done.stdout)
     assert str(study.folder / "report.html") in done.stdout
     assert all((study.folder / name).stat().st_size > 500 for name in FILES)
     assert done.stdout.split("\n")[0].replace("<", "\\<") in (study.folder / "report.md").read_text()
@@ -139,8 +139,8 @@ def test_unfinished_study(study):
 def test_nothing_finished(study):
     shutil.rmtree(study.folder / "trials")
     shown = run("report", study.folder, check=0).stdout
-    assert shown.startswith("Nothing has finished yet: 0 of 18 trials.")
-    assert "Nothing has finished yet" in (study.folder / "report.html").read_text()
+    assert shown.startswith("No trial has finished yet: 0 of 18 trials.")
+    assert "No trial has finished yet" in (study.folder / "report.html").read_text()
 
 
 def test_one_fold(tmp_path):

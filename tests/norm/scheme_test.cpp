@@ -26,6 +26,14 @@ TEST(Catalogue, UnknownNameGetsASuggestion) {
   EXPECT_THAT([] { find_scheme("qknrom"); }, testing::ThrowsMessage<UsageError>(testing::HasSubstr("'qknorm'")));
 }
 
+// README.md, docs/schemes.md and docs/translation.md name these rows.
+TEST(Catalogue, TranslatorsRefuseThreeRows) {
+  std::vector<std::string> refused;
+  for (const NormScheme& row : catalogue())
+    if (!why_no_translator(row).empty()) refused.push_back(row.name);
+  EXPECT_THAT(refused, testing::ElementsAre("z-loss", "ngpt", "angpt"));
+}
+
 TEST(Scheme, FieldsRoundTripThroughText) {
   for (const NormScheme& row : catalogue()) {
     NormScheme from = row, to;
@@ -59,7 +67,7 @@ TEST(Scheme, RefusesWhatMakesNoSense) {
       {"angpt", {"norm.alpha_init=1.5"}, "above 0 to 1"},
       {"angpt", {"norm.alpha_init=sqrt(d_head)"}, "1/n_layers"},
       {"angpt", {"norm.stored_scale=1/n_layers"}, "1/sqrt(d_model)"},
-      {"none", {"norm.logit_scale=1/n_layers"}, "no rule of the logits"},
+      {"none", {"norm.logit_scale=1/n_layers"}, "not a rule for the logits"},
       {"rms", {"norm.qk_groups=2"}, "norm.qk=lp"},
       {"grouped", {"norm.scope=all_heads"}, "norm.scope=head"},
       {"lp", {"norm.qk_affine=shared"}, "norm.qk_affine=none"},
@@ -68,7 +76,7 @@ TEST(Scheme, RefusesWhatMakesNoSense) {
       {"cosine", {"norm.stored_scale=0.1"}, "norm.stored_scale=init"},
       {"cosine", {"norm.gain_init=-1"}, "above 0"},
       {"lp", {"norm.gain_max=3"}, "norm.gain_form=exp"},
-      {"lp", {"norm.logit_scale=init"}, "no rule of the logits"},
+      {"lp", {"norm.logit_scale=init"}, "not a rule for the logits"},
       {"none", {"norm.stored_scale=0.1"}, "none of them"},
       {"lp", {"norm.stored_scale=sqrt(d_head)"}, "1/sqrt(d_model)"},
       {"ngpt", {"norm.embedding=fixnorm"}, "norm.embedding=none"},

@@ -148,7 +148,7 @@ const Field& FieldList::at(const std::string& key, const std::string& where) con
     keys.push_back(field.key);
   }
   const auto near = nearest(key, keys);
-  throw UsageError(where, str("there is no key '", key, "'. ",
+  throw UsageError(where, str("unknown key '", key, "'. ",
                               near ? str("Did you mean '", *near, "'?") : "`normlab config keys` lists them all."));
 }
 
@@ -217,7 +217,7 @@ Setting parse_setting(const std::string& assignment) {
 void apply(const FieldList& list, const Setting& setting) {
   const Field& field = list.at(setting.key, setting.where);
   if (setting.is_list)
-    throw UsageError(setting.where, str("'", setting.key, "' takes one value; a list of values belongs to a study."));
+    throw UsageError(setting.where, str("'", setting.key, "' takes one value; lists are for studies."));
   field.set(setting.values.front());
 }
 

@@ -83,19 +83,19 @@ Exit apply(const ApplyOptions& options) {
 void add_learn(CLI::App& verb, Exit& exit) {
   auto* learn_verb = verb.add_subcommand("learn", "learn joint codes from one or more texts");
   auto options = std::make_shared<LearnOptions>();
-  learn_verb->add_option("-i,--input", options->inputs, "texts, plain or gzip, of all languages")
+  learn_verb->add_option("-i,--input", options->inputs, "texts of all languages, plain or gzip")
       ->required()
       ->type_name("FILE");
   learn_verb->add_option("-o,--codes", options->codes, "file of the codes to write")->required()->type_name("FILE");
   learn_verb->add_option("-s,--operations", options->learning.operations, "merges to learn, default 8000")
       ->check(CLI::Range(1, 10'000'000))
       ->type_name("N");
-  learn_verb
-      ->add_option("--min-frequency", options->learning.min_frequency, "stop at a pair rarer than that, default 2")
+  learn_verb->add_option("--min-frequency", options->learning.min_frequency, "stop at pairs that are rarer, default 2")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   learn_verb
-      ->add_option("--write-vocabulary", options->vocabularies, "files of the subwords of each text, to filter by")
+      ->add_option("--write-vocabulary", options->vocabularies,
+                   "files for the subwords of each text, to use as a filter")
       ->type_name("FILE");
   learn_verb->footer(
       "Example:\n  normlab bpe learn --input train.gl train.en --operations 8000 --codes codes "
@@ -112,7 +112,7 @@ void add_apply(CLI::App& verb, Exit& exit) {
   apply_verb->add_option("-o,--output", options->output, "default: standard output")->type_name("FILE");
   apply_verb->add_option("--vocabulary", options->vocabulary, "split subwords that are not in this file")
       ->type_name("FILE");
-  apply_verb->add_option("--threshold", options->threshold, "or occur in it less often than that, default 1")
+  apply_verb->add_option("--threshold", options->threshold, "or that occur in it less often than this, default 1")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   apply_verb->add_option("--dropout", options->dropout, "skip each merge with this probability, for training text")

@@ -93,7 +93,7 @@ Exit dry_run(const Plan& plan, const StudyProgress& progress, const std::vector<
       print_line(str("tuning of ", plan.spec.tune.key, " first: ", tuning.trials, " trials, ", si(tuning.flops_left),
                      "FLOP to do, and one more for each variant whose best value is at an edge of the grid"));
     print_line(str("to do: ", queue.size(), " trials", tuning.trials > 0 ? " and the tuning" : "", ", ", si(flops_left),
-                   "FLOP, about ", clock_time(seconds), " with ", side_by_side, " side by side (ten steps ran at ",
+                   "FLOP, about ", clock_time(seconds), " with ", side_by_side, " in parallel (ten steps ran at ",
                    si(speed.flops_per_second), "FLOP/s each)"));
     return Exit::done;
   }
@@ -125,7 +125,7 @@ void say_end(const Plan& plan, const Trial& trial, const TrialRecord& record, bo
   else if (record.status == TrialStatus::diverged)
     log_line(str(name, " diverged: ", record.message));
   else if (record.status == TrialStatus::damaged)
-    log_line(str(name, " is damaged: ", record.message, "; delete ", trial.folder.string(), " to have it run anew"));
+    log_line(str(name, " is damaged: ", record.message, "; delete ", trial.folder.string(), " to run it again"));
   else if (also_finished && record.val_loss)
     log_line(
         str(name, " finished: validation loss ", fixed(*record.val_loss, 4), ", ", clock_time(record.train_seconds)));
@@ -138,7 +138,7 @@ void run_queue(const Plan& plan, StudyProgress& progress, const std::vector<cons
   events.ended = [&](const Trial& trial, TrialEnd end) {
     progress.update(trial);
     if (end == TrialEnd::in_use)
-      log_line(str(name_of(plan, trial), " is being run by another process; left to it"));
+      log_line(str(name_of(plan, trial), " is being run by another process and is left to it"));
     else if (end == TrialEnd::recorded)
       say_end(plan, trial, progress.record(trial), !shown.redraws() && !options.quiet);
   };
@@ -167,7 +167,7 @@ Exit conclude(const Plan& plan, const StudyProgress& progress, const CompareOpti
   // A tuning that succeeds is followed by the study itself.
   if (options.json && (stopped || failed > 0 || plan.folder == options.out)) print_json(summary_of(plan, progress));
   if (stopped) {
-    log_line(str("stopped; go on with: ", again));
+    log_line(str("stopped; resume with: ", again));
     return Exit::stopped;
   }
   if (failed > 0)
@@ -194,7 +194,7 @@ Exit run_study(const Plan& plan, const StudyText& text, const CompareOptions& op
                                                 .threads = plan.trials.front().config.train.threads});
     if (!plan.spec.ladder.empty()) log_line(plain_text(size_table(plan, text.vocab_size)));
     log_line(
-        str(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " side by side, in ", plan.folder.string()));
+        str(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " in parallel, in ", plan.folder.string()));
     run_queue(plan, progress, queue, options);
   }
   return conclude(plan, progress, options);
@@ -223,7 +223,7 @@ Exit run_tuning(Plan& plan, const CompareOptions& options) {
 }
 
 Exit compare(CompareOptions options) {
-  if (options.out.empty() && !options.dry_run) throw UsageError("--out", "name the folder of the study.");
+  if (options.out.empty() && !options.dry_run) throw UsageError("--out", "no folder given; name that of the study.");
   Plan plan = make_plan(wanted_study(options), options.out);
   const StudyText text = text_of(plan);
   if (options.jobs == 0) options.jobs = default_jobs(plan);
@@ -241,27 +241,28 @@ Exit compare(CompareOptions options) {
 }  // namespace
 
 void add_compare(CLI::App& app, Exit& exit) {
-  auto* verb = app.add_subcommand("compare", "run a study: every variant on every fold and seed, side by side");
+  auto* verb = app.add_subcommand("compare", "run a study: every variant on every fold and seed, in parallel");
   auto options = std::make_shared<CompareOptions>();
   options->config.add_files_to(*verb);
-  verb->add_option("-o,--out", options->out, "folder of the study; run again, it does only what is missing")
+  verb->add_option("-o,--out", options->out, "folder of the study; running it again does only what is missing")
       ->type_name("DIR");
-  verb->add_option("-j,--jobs", options->jobs, "trials side by side; default: as many as the cores allow")
+  verb->add_option("-j,--jobs", options->jobs, "trials in parallel; default: as many as the cores allow")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
-  verb->add_option("--threads-per-trial", options->config.threads, "threads of a trial (train.threads); default 1")
+  verb->add_option("--threads-per-trial", options->config.threads, "threads per trial (train.threads); default 1")
       ->type_name("N");
-  verb->add_option("--nice", options->nice, "lower the trials' priority by so much; default 10")
+  verb->add_option("--nice", options->nice, "niceness of the trials; default 10")
       ->check(CLI::Range(0, 19))
       ->type_name("N");
   verb->add_flag("--dry-run", options->dry_run, "show the plan and the time it will take; write nothing");
-  verb->add_flag("--prepare", options->prepare, "make the folder and run nothing, for `normlab trial`");
+  verb->add_flag("--prepare", options->prepare, "create the folder and run nothing, for `normlab trial`");
   verb->add_flag("--json", options->json, "print a summary, or the plan, as JSON on standard output");
   verb->add_flag("-q,--quiet", options->quiet, "no progress");
   verb->footer(
       "A study is a configuration in which a list means: try each of these. data.fold and train.seed may be lists "
       "too;\n"
-      "without data.fold all folds are used. [[variant]] tables name what is no product of lists (docs/studies.md).\n"
+      "without data.fold all folds are used. [[variant]] tables give variants that lists cannot express "
+      "(docs/studies.md).\n"
       "Examples:\n"
       "  normlab compare --config recipes/lp-shakespeare-quick.toml --out studies/quick\n"
       "  normlab compare --config recipes/lp-shakespeare-small.toml --dry-run\n"
@@ -269,7 +270,7 @@ void add_compare(CLI::App& app, Exit& exit) {
       "  normlab compare -c recipes/shakespeare-cpu.toml --set norm.scheme=[none,qknorm] data.fold=[0,5,9] -o "
       "studies/qk\n"
       "  normlab compare --out studies/quick\n"
-      "Ctrl-C saves and exits with 75; the same command goes on. Exit code 1: some trials crashed, the others are "
+      "Ctrl-C saves and exits with 75; the same command resumes. Exit code 1: some trials crashed, the others are "
       "done.");
   verb->callback([options, &exit] { exit = compare(*options); });
 }

@@ -74,12 +74,13 @@ void add_fit(CLI::App& app, Exit& exit) {
   verb->add_option("--params", command->params,
                    "N of a study's runs: total, or body, without embeddings and output head; default total")
       ->type_name("COUNT");
-  verb->add_option("--delta", command->fit.delta, "where Huber's loss of log loss turns linear; default 0.001")
+  verb->add_option("--delta", command->fit.delta, "where the Huber loss of log loss turns linear; default 0.001")
       ->check(CLI::PositiveNumber)
       ->type_name("X");
-  verb->add_option("--bootstrap", command->bootstrap,
-                   "of the intervals: residual, wild or case; auto, residual or case by the residuals' variance; "
-                   "default auto")
+  verb->add_option(
+          "--bootstrap", command->bootstrap,
+          "for the intervals: residual, wild or case; auto: residual or case, chosen by the residuals' variance; "
+          "default auto")
       ->type_name("KIND");
   verb->add_option("--resamples", command->fit.resamples, "of the bootstrap; default 1000")
       ->check(CLI::Range(100, 1000000))
@@ -89,10 +90,12 @@ void add_fit(CLI::App& app, Exit& exit) {
       ->type_name("DIR");
   verb->add_flag("--json", command->json, "print the coefficients and their intervals as JSON");
   verb->footer(
-      "L(N, D) = floor + a_params / N^exp_params + b_tokens / D^exp_tokens (Hoffmann et al.) by Huber's loss on log "
+      "L(N, D) = floor + a_params / N^exp_params + b_tokens / D^exp_tokens (Hoffmann et al.) with the Huber loss on "
+      "log "
       "loss;\n"
-      "Kaplan et al.'s form beside it; the compute-optimal frontier; with several schemes, whether they share their\n"
-      "exponents and what one gains; with several batch sizes, the critical one (docs/scaling.md).\n"
+      "Kaplan et al.'s form for comparison; the compute-optimal frontier; with several schemes, whether they share "
+      "their\n"
+      "exponents and the advantage of each; with several batch sizes, the critical one (docs/scaling.md).\n"
       "Examples:\n"
       "  normlab fit studies/scaling --out studies/scaling/fit\n"
       "  normlab fit studies/scaling --params body --json\n"

@@ -17,8 +17,8 @@ int run(int argc, char** argv) {
       "  normlab train --config recipes/shakespeare-cpu.toml --set norm.scheme=lp norm.p=3 --out runs/lp3\n"
       "  normlab generate runs/lp3 --prompt 'ROMEO:'\n"
       "  normlab schemes lp\n"
-      "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 wrong data or failed check,\n"
-      "  4 diverged, 75 stopped by a signal after saving: run again with --resume to go on.");
+      "Exit codes: 0 done, 1 failed, 2 invalid usage or configuration, 3 invalid data or failed check,\n"
+      "  4 diverged, 75 stopped by a signal after saving: run again with --resume.");
   Exit exit = Exit::done;
   const auto door = [&](const char* verb) { app.add_subcommand(verb, description_of(verb)); };
   door("train");

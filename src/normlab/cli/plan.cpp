@@ -25,7 +25,7 @@ struct PlanCommand {
   bool json = false;
 };
 
-// Of one trial beside others, operations a second; and how many run side by side on a machine.
+// Of one trial beside others, operations/s; and how many run in parallel on a machine.
 struct Speed {
   double flops_per_second = 0;
   int side_by_side = 1;
@@ -57,7 +57,7 @@ Json cost_of_study(const PlanCommand& command) {
   if (!command.json) {
     print_line(str(sizes.caption, "\n", plain_text(sizes)));
     print_line(str("\n", flops.size(), " trials", plan.spec.tune.wanted() ? ", tuning included, " : ", ", si(total),
-                   "FLOP; ", speed.side_by_side, " side by side on a machine at ", si(speed.flops_per_second),
+                   "FLOP; ", speed.side_by_side, " in parallel on a machine at ", si(speed.flops_per_second),
                    "FLOP/s each (", speed.source, ")"));
     print_line(str("one machine: ", clock_time(seconds_on(1))));
     if (command.machines > 1)
@@ -116,7 +116,7 @@ Exit plan_study(const PlanCommand& command) {
     throw UsageError("plan",
                      "--flops needs the runs to fit, and runs need --flops: name studies or --points FILE.csv.");
   if (!on_paper && command.config.files.empty())
-    throw UsageError("plan", "say what to plan: --config STUDY.toml, or --flops with studies or --points.");
+    throw UsageError("plan", "nothing to plan: give --config STUDY.toml, or --flops with studies or --points.");
   Json out = Json::object();
   if (!command.config.files.empty()) out = cost_of_study(command);
   if (on_paper) out["budgets"] = paper_plan(command);
@@ -127,7 +127,8 @@ Exit plan_study(const PlanCommand& command) {
 }  // namespace
 
 void add_plan(CLI::App& app, Exit& exit) {
-  auto* verb = app.add_subcommand("plan", "what a study costs here and on many machines, and what larger budgets buy");
+  auto* verb =
+      app.add_subcommand("plan", "cost of a study here and on many machines, and what larger budgets would give");
   auto command = std::make_shared<PlanCommand>();
   command->config.add_files_to(*verb);
   verb->add_option("study", command->studies, "with --flops: folders of studies whose law is used")->type_name("STUDY");
@@ -135,18 +136,18 @@ void add_plan(CLI::App& app, Exit& exit) {
       ->allow_extra_args(false)
       ->type_name("FILE");
   verb->add_option("--flops", command->budgets,
-                   "budgets in operations, planned on paper: size, tokens and loss on the compute-optimal frontier")
+                   "budgets in operations, not run: size, tokens and loss on the compute-optimal frontier")
       ->check(CLI::PositiveNumber)
       ->type_name("C");
-  verb->add_option("--machines", command->machines, "such machines as this one; default 1")
+  verb->add_option("--machines", command->machines, "number of machines like this one; default 1")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
   verb->add_option("--speed", command->speed,
-                   "operations a second of a machine that runs one trial at a time; default: "
+                   "operations/s of a machine that runs one trial at a time; default: "
                    "measured here")
       ->check(CLI::PositiveNumber)
       ->type_name("X");
-  verb->add_option("--vocab", command->vocab, "size of the vocabulary, where the text is not at hand")
+  verb->add_option("--vocab", command->vocab, "size of the vocabulary, if the text is not available")
       ->check(CLI::Range(1, 1 << 24))
       ->type_name("N");
   verb->add_flag("--json", command->json, "print it as JSON");

@@ -20,7 +20,7 @@ int fail(const std::string& message, Exit code) {
   return static_cast<int>(code);
 }
 
-// Activations come and go many times a step: kept by the allocator, they need no new pages from the kernel each time.
+// Activations come and go many times per step: kept by the allocator, they need no new pages from the kernel each time.
 void keep_freed_memory() {
   constexpr int megabyte = 1 << 20;
   mallopt(M_MMAP_THRESHOLD, 32 * megabyte);  // the most that glibc takes
@@ -35,8 +35,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const Exit& exit) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return fail(str("[command line] ", error.what(), ". `normlab --help` and `normlab VERB --help` show how."),
-                Exit::usage);
+    return fail(str("[command line] ", error.what(), ". See `normlab --help` and `normlab VERB --help`."), Exit::usage);
   }
   return static_cast<int>(exit);
 }
@@ -50,7 +49,7 @@ int run_program(const std::function<int()>& body) {
   } catch (const Error& error) {
     return fail(error.what(), error.code());
   } catch (const std::bad_alloc&) {
-    return fail("[memory] there is not enough. Use a smaller train.batch_size or model.", Exit::failed);
+    return fail("[memory] out of memory. Use a smaller train.batch_size or model.", Exit::failed);
   } catch (const std::exception& error) {
     // libtorch's messages go on with a backtrace that helps no user.
     return fail(str("[internal] ", split(error.what(), '\n').front()), Exit::failed);

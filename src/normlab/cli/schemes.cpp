@@ -76,14 +76,16 @@ void print_details(const NormScheme& row) {
   for (const Field& field : list.fields()) {
     print_line(padded(str("  ", field.key, " = ", field.get()), 38) + field.doc);
   }
-  if (!row.recommended.empty()) print_line("\nrecommended, where nothing else is said");
+  if (!row.recommended.empty()) print_line("\nrecommended, for keys that are not set");
   for (const auto& [key, value] : row.recommended) print_line(str("  ", key, " = ", value));
-  print_line("\nlearnable beside weights and biases, in the default model with one layer: shape, first value");
+  print_line(
+      "\nlearnable parameters other than weights and biases, in the default model with one layer: shape, initial "
+      "value");
   const auto parameters = shown_parameters(row);
   for (const ParameterSpec& each : parameters)
     print_line(str(padded("  " + each.name, 38), padded(shape_text(each), 10),
                    each.start ? significant(*each.start, 4) : "sigma(W)"));
-  if (parameters.empty()) print_line("  nothing");
+  if (parameters.empty()) print_line("  none");
   print_line("\nkernels");
   for (const KernelUse& use : kernel_use(shown_model(row), row))
     print_line(padded("  " + use.part, 38) + use.served_by);

@@ -15,7 +15,7 @@ std::vector<std::string> read_text(const std::string& path) { return read_lines(
 
 void require_same_length(const std::string& path, size_t lines, const std::string& reference, size_t expected) {
   if (lines == expected) return;
-  throw DataError(path, str("has ", lines, " lines, ", reference, " has ", expected, ": one of them ends at line ",
+  throw DataError(path, str("has ", lines, " lines, ", reference, " has ", expected, ": the shorter one ends at line ",
                             std::min(lines, expected), ". Every line needs its reference."));
 }
 
@@ -184,7 +184,7 @@ class Scoring {
 }  // namespace
 
 void add_score(CLI::App& app, Exit& exit) {
-  auto* verb = app.add_subcommand("score", "BLEU, chrF and TER of translations, and tests between two of them");
+  auto* verb = app.add_subcommand("score", "BLEU, chrF and TER of translations, and significance tests between them");
   auto options = std::make_shared<ScoreOptions>();
   options->add_to(*verb);
   verb->footer(

@@ -45,10 +45,11 @@ void set_tokenizer(const ScoreOptions& options, ScoreSettings& settings) {
 
 void add_bleu_options(CLI::App& verb, ScoreOptions& options) {
   const char* const group = "BLEU";
-  verb.add_option("--tokenize", options.tokenizer, str("words of BLEU, default 13a; one of ", score_tokenizer_names()))
+  verb.add_option("--tokenize", options.tokenizer,
+                  str("tokenisation of BLEU, default 13a; one of ", score_tokenizer_names()))
       ->type_name("NAME")
       ->group(group);
-  verb.add_option("--spm-model", options.spm_model, "model of SentencePiece of spm, flores101, flores200 or spBLEU-1K")
+  verb.add_option("--spm-model", options.spm_model, "SentencePiece model of spm, flores101, flores200 or spBLEU-1K")
       ->type_name("FILE")
       ->group(group);
   verb.add_flag("--lowercase", options.settings.lowercase, "lower-case the text; BLEU, not multi-bleu")->group(group);
@@ -87,11 +88,11 @@ void add_chrf_options(CLI::App& verb, ScoreOptions& options) {
 void add_ter_options(CLI::App& verb, ScoreOptions& options) {
   const char* const group = "TER";
   TerWords& ter = options.settings.ter;
-  verb.add_flag("--ter-normalized", ter.normalized, "Tercom's tokens instead of words as they stand")->group(group);
+  verb.add_flag("--ter-normalized", ter.normalized, "Tercom's tokenisation instead of unchanged words")->group(group);
   verb.add_flag("--ter-no-punct", ter.no_punct, "remove punctuation")->group(group);
-  verb.add_flag("--ter-asian-support", ter.asian, "apply the two above to Asian characters and punctuation, too")
+  verb.add_flag("--ter-asian-support", ter.asian, "also apply the two above to Asian characters and punctuation")
       ->group(group);
-  verb.add_flag("--ter-case-sensitive", ter.case_sensitive, "keep the case; without it the text is lower-cased")
+  verb.add_flag("--ter-case-sensitive", ter.case_sensitive, "keep the case; default: the text is lower-cased")
       ->group(group);
 }
 
@@ -120,7 +121,7 @@ void ScoreOptions::add_to(CLI::App& verb) {
   verb.add_option("-m,--metric", metrics, "bleu, chrf, chrf++, ter or multi-bleu; repeat it for several; default: all")
       ->allow_extra_args(false)
       ->type_name("METRIC");
-  verb.add_flag("--sentence", sentence, "a score for every line instead of the whole text; BLEU with effective order");
+  verb.add_flag("--sentence", sentence, "score every line instead of the whole text; BLEU with effective order");
   verb.add_flag("--json", json, "machine-readable output");
   add_bleu_options(verb, *this);
   add_chrf_options(verb, *this);

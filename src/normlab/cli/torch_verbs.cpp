@@ -17,17 +17,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr TorchVerb verbs[] = {
-    {"train", "train one model; everything it makes is in the folder of the run"},
+    {"train", "train one model; all output goes to the folder of the run"},
     {"trial", "run one trial of a study, for job arrays and GNU parallel"},
     {"eval", "loss, perplexity and bits per byte of a trained model"},
     {"inspect", "attention of a trained model: entropy, logits, maps, spectra"},
-    {"theory", "what the width of a head does to attention between random vectors"},
+    {"theory", "how the width of a head affects attention between random vectors"},
     {"generate", "continue a text with a trained model"},
     {"translate", "translate standard input, one line per line"},
     {"verify", "compare logits, loss, gradients and ten steps with other implementations"},
-    {"import", "make a checkpoint from weights of nanoGPT, nGPT, Llama, Qwen3 or OLMo 2"},
+    {"import", "create a checkpoint from weights of nanoGPT, nGPT, Llama, Qwen3 or OLMo 2"},
     {"export", "a trained model, with --absorb without its constants and gains"},
-    {"bench", "measure speed and memory, as a share of what the machine can do"},
+    {"bench", "measure speed and memory, as a share of the peak of the machine"},
     {"doctor", "libtorch, threads, instruction set, BLAS, memory, and which data is found"},
 };
 

@@ -22,8 +22,8 @@ namespace {
 void list_fields(DataConfig& c, FieldList& list) {
   list.section("data");
   list.text("source", c.source, "name of a data set or path of a UTF-8 text file; folder of aligned files");
-  list.choice("tokenizer", c.tokenizer, "one token a character or a byte");
-  list.integer("folds", c.folds, {.min = 2, .max = 1000}, "the text is cut into so many contiguous blocks");
+  list.choice("tokenizer", c.tokenizer, "one token per character or per byte");
+  list.integer("folds", c.folds, {.min = 2, .max = 1000}, "number of contiguous blocks the text is split into");
   list.integer("fold", c.fold, {.min = 0, .max = 999},
                "the block held out, counted from 0; 9 of 10 is nanoGPT's split");
 }
@@ -32,16 +32,18 @@ void list_fields(OptimConfig& c, FieldList& list) {
   list.section("optim");
   list.real("lr", c.lr, {.min = 0.0}, "peak learning rate of AdamW");
   list.real("min_lr", c.min_lr, {.min = 0.0}, "learning rate at the end of the decay");
-  list.choice("schedule", c.schedule, "how the rate falls after the warm-up; plateau: with BLEU, of translators only");
+  list.choice("schedule", c.schedule, "how the rate falls after the warm-up; plateau: by BLEU, for translators only");
   list.integer("warmup_steps", c.warmup_steps, {.min = 0}, "steps of linear warm-up");
   list.integer("decay_steps", c.decay_steps, {.min = 0}, "step at which min_lr is reached; 0 = train.max_steps");
   list.real("plateau_decay", c.plateau_decay, {.min = 0.0, .max = 1.0, .open_min = true},
-            "factor of the rate after a BLEU below the last few; training ends below min_lr");
-  list.integer("plateau_patience", c.plateau_patience, {.min = 1, .max = 1000}, "how many the last few are");
+            "factor of the rate after a BLEU below each of the last plateau_patience; training ends below min_lr");
+  list.integer("plateau_patience", c.plateau_patience, {.min = 1, .max = 1000},
+               "number of earlier BLEU scores to compare with");
   list.real("beta1", c.beta1, {.min = 0.0, .max = 0.999999}, "decay of the mean of gradients");
   list.real("beta2", c.beta2, {.min = 0.0, .max = 0.999999}, "decay of the mean of squared gradients");
   list.real("eps", c.eps, {.min = 0.0, .max = 1.0}, "epsilon of AdamW");
-  list.real("weight_decay", c.weight_decay, {.min = 0.0, .max = 1.0}, "of tensors with two or more dimensions");
+  list.real("weight_decay", c.weight_decay, {.min = 0.0, .max = 1.0},
+            "weight decay of tensors with two or more dimensions");
   list.real("clip", c.clip, {.min = 0.0}, "largest global gradient norm; 0 = no clipping");
   list.real("gain_lr", c.gain_lr, {.min = 0.0}, "learning rate of the gains of queries and keys, as a multiple of lr");
 }
@@ -49,16 +51,17 @@ void list_fields(OptimConfig& c, FieldList& list) {
 void list_fields(TrainConfig& c, FieldList& list) {
   list.section("train");
   list.integer("max_steps", c.max_steps, {.min = 0}, "optimiser steps");
-  list.integer("batch_size", c.batch_size, {.min = 1, .max = 1 << 20}, "windows of a forward and backward pass");
+  list.integer("batch_size", c.batch_size, {.min = 1, .max = 1 << 20}, "windows per forward and backward pass");
   list.integer("accumulate", c.accumulate, {.min = 1, .max = 1 << 20}, "passes whose gradients make one step");
   list.integer("eval_every", c.eval_every, {.min = 0}, "steps between evaluations; 0 = at the end only");
-  list.integer("eval_windows", c.eval_windows, {.min = 0}, "windows of an evaluation; 0 = the whole held-out part");
+  list.integer("eval_windows", c.eval_windows, {.min = 0}, "windows per evaluation; 0 = the whole held-out part");
   list.integer("log_every", c.log_every, {.min = 1}, "steps between logged training losses");
   list.integer("save_every", c.save_every, {.min = 0}, "steps between checkpoints; 0 = with each evaluation");
   list.integer("keep_last", c.keep_last, {.min = 1, .max = 1 << 20}, "latest checkpoints kept");
-  list.integer("keep_best", c.keep_best, {.min = 0, .max = 1 << 20}, "checkpoints of least validation loss kept");
+  list.integer("keep_best", c.keep_best, {.min = 0, .max = 1 << 20},
+               "checkpoints with the lowest validation loss kept");
   list.integer("early_stop", c.early_stop, {.min = 0}, "evaluations without a better loss before stopping; 0 = never");
-  list.integer("seed", c.seed, {.min = 0}, "of initial weights, batches and dropout");
+  list.integer("seed", c.seed, {.min = 0}, "seed of initial weights, batches and dropout");
   list.integer("threads", c.threads, {.min = 0, .max = 4096}, "threads; 0 = all cores");
 }
 
@@ -66,10 +69,10 @@ void list_fields(ProbeConfig& c, FieldList& list) {
   list.section("probe");
   list.integer("every", c.every, {.min = 0},
                "steps between measurements of attention, gradients and updates; 0 = never");
-  list.flag("heads", c.heads, "write the values of every head, not only those of layers");
+  list.flag("heads", c.heads, "write values per head, not only per layer");
 }
 
-// Keys that may change when a run goes on: they say how long and how closely it is watched, not what it computes.
+// Keys that may change when a run resumes: they say how long and how closely it is watched, not what it computes.
 const std::set<std::string> free_keys = {"train.max_steps", "train.eval_every", "train.eval_windows",
                                          "train.log_every", "train.save_every", "train.keep_last",
                                          "train.keep_best", "train.early_stop", "train.threads",
@@ -117,7 +120,7 @@ LoadedConfig resolve_config(const std::vector<Setting>& settings) {
   const bool free_choice = config.model.kernels == Kernels::best;
   resolve(config.model, config.norm);
   if (free_choice && config.model.kernels == Kernels::composite)
-    loaded.notes.push_back(str("model.kernels = composite: the fused kernels do not serve this model, because ",
+    loaded.notes.push_back(str("model.kernels = composite: the fused kernels do not support this model, because ",
                                why_not_fused(config.model, config.norm)));
   if (config.data.fold >= config.data.folds)
     throw UsageError("data.fold", str("got ", config.data.fold, ", expected 0 to ", config.data.folds - 1,
@@ -149,8 +152,9 @@ void require_same_run(const Config& of_run, const Config& wanted) {
     if (!free_keys.contains(each.key))
       differing.push_back(str(each.key, " is ", each.a, " there and ", each.b, " here"));
   if (!differing.empty())
-    throw UsageError("--resume", str("the run was started with another configuration: ", join(differing, "; "),
-                                     ". Leave out --config and --set to go on as it was, or choose another --out."));
+    throw UsageError("--resume",
+                     str("the run was started with another configuration: ", join(differing, "; "),
+                         ". Leave out --config and --set to resume it unchanged, or choose another --out."));
 }
 
 }  // namespace normlab

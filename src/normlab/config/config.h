@@ -108,7 +108,7 @@ struct ConfigDifference {
 };
 std::vector<ConfigDifference> differences(const Config& a, const Config& b);
 
-// Refuses to go on with a run under another configuration, except for keys that do not change what is computed.
+// Refuses to resume a run under another configuration, except for keys that do not change what is computed.
 void require_same_run(const Config& of_run, const Config& wanted);
 
 }  // namespace normlab

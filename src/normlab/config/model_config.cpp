@@ -39,7 +39,7 @@ void list_fields(ModelConfig& c, FieldList& list) {
   list.integer("d_ff", c.d_ff, {.min = 0, .max = 1 << 22}, "hidden width of the MLP; 0 = 4 d_model");
   list.integer("seq_len", c.seq_len, {.min = 1, .max = 1 << 24}, "window length in tokens (nanoGPT's block_size)");
   list.choice("activation", c.activation, "of the MLP; gelu is exact, swiglu is up * silu(gate)");
-  list.choice("positions", c.positions, "how a token knows its place; sine: sines in all columns, no cosines");
+  list.choice("positions", c.positions, "position encoding; sine: sines in all columns, no cosines");
   list.choice("rope_pairing", c.rope_pairing, "RoPE rotates channels (2i, 2i + 1), interleaved, or (i, i + d/2), half");
   list.real("rope_base", c.rope_base, {.min = 1.0, .open_min = true}, "base of RoPE's frequencies");
   list.flag("bias", c.bias, "biases in linear maps and LayerNorms");
@@ -48,7 +48,7 @@ void list_fields(ModelConfig& c, FieldList& list) {
   list.real("mlp_dropout", c.mlp_dropout, {.min = 0.0, .max = 0.99}, "rate after the activation of the MLP");
   list.choice("init", c.init, "initialisation table");
   list.choice("kernels", c.kernels,
-              "fused: ours; composite: PyTorch's operators; best: fused where they serve the model");
+              "fused: our kernels; composite: PyTorch's operators; best: fused if they support the model");
 }
 
 void resolve(ModelConfig& c, const NormScheme& scheme) {
@@ -61,7 +61,7 @@ void resolve(ModelConfig& c, const NormScheme& scheme) {
   if (c.n_kv_heads == 0) c.n_kv_heads = c.n_heads;
   if (c.n_heads % c.n_kv_heads != 0)
     throw UsageError("model.n_kv_heads", str("got ", c.n_kv_heads, ", expected a divisor of model.n_heads = ",
-                                             c.n_heads, ", so that each serves as many queries."));
+                                             c.n_heads, ", so that each is shared by equally many queries."));
   if (c.d_ff == 0) c.d_ff = 4 * c.d_model;
   if (c.positions == Positions::rope && c.d_head % 2 != 0)
     throw UsageError("model.d_head", str("RoPE rotates pairs of channels; got an odd d_head = ", c.d_head, "."));
@@ -76,7 +76,7 @@ void resolve(ModelConfig& c, const NormScheme& scheme) {
   if (scheme.gain_on == GainOn::both && scheme.gain == GainSharing::channel && scheme.order == QkOrder::before_rope &&
       c.positions == Positions::rope)
     throw UsageError("norm.order",
-                     "a channel gain on both q and k stands after the rotation. Set norm.order=after_rope.");
+                     "a channel gain on both q and k is applied after the rotation. Set norm.order=after_rope.");
   if (c.d_head % scheme.qk_groups != 0)
     throw UsageError("norm.qk_groups",
                      str("got ", scheme.qk_groups, ", expected a divisor of model.d_head = ", c.d_head, "."));
@@ -84,7 +84,7 @@ void resolve(ModelConfig& c, const NormScheme& scheme) {
   const std::string reason = why_not_fused(c, scheme);
   if (c.kernels == Kernels::fused && !reason.empty())
     throw UsageError("model.kernels",
-                     str("the fused kernels do not serve this model: ", reason, ". Use model.kernels=composite."));
+                     str("the fused kernels do not support this model: ", reason, ". Use model.kernels=composite."));
   if (c.kernels == Kernels::best) c.kernels = reason.empty() ? Kernels::fused : Kernels::composite;
 }
 

@@ -19,33 +19,36 @@ std::vector<std::string> enum_names<BleuWords>() {
 
 void list_fields(TranslationConfig& c, FieldList& list) {
   list.section("translation");
-  list.text("source", c.source, "language of the sources, the end of their files' names; with target: a translator");
-  list.text("target", c.target, "language to translate into");
-  list.text("train", c.train, "beginning of the names of the training files");
-  list.text("dev", c.dev, "of the development files; empty = the pairs of data.fold are held out");
-  list.text("test", c.test, "of the files translated at the end; empty = none");
+  list.text("source", c.source, "source language, the suffix of its files; set with target to train a translator");
+  list.text("target", c.target, "target language, the suffix of its files");
+  list.text("train", c.train, "prefix of the training files");
+  list.text("dev", c.dev, "prefix of the development files; empty = the pairs of data.fold are held out");
+  list.text("test", c.test, "prefix of the files translated at the end; empty = none");
   list.integer("encoder_layers", c.encoder_layers, {.min = 0, .max = 1000}, "blocks of the encoder; 0 = n_layers");
   list.integer("length_p975", c.length_p975, {.min = 0, .max = 1 << 24},
                "L of the initial gain; 0 = 97.5th percentile of the training text");
   list.integer("bpe_operations", c.bpe_operations, {.min = 0, .max = 1 << 24},
-               "byte pair merges learned from both languages; 0 = the text is segmented");
+               "byte pair merges learned from both languages; 0 = the text is already segmented");
   list.text("sentencepiece", c.sentencepiece,
             "a SentencePiece model of both languages in place of merges; empty = none");
-  list.integer("min_frequency", c.min_frequency, {.min = 1}, "least frequency of a subword in its language");
+  list.integer("min_frequency", c.min_frequency, {.min = 1}, "lowest frequency of a subword in its language");
   list.real("bpe_dropout", c.bpe_dropout, {.min = 0.0, .max = 1.0}, "share of merges skipped in training, at random");
   list.integer("batch_tokens", c.batch_tokens, {.min = 1, .max = 1 << 24},
-               "pairs times the longest side of any of them in a batch");
-  list.choice("batching", c.batching, "fixed: cut once by length, in random order; bucketed: drawn anew every epoch");
-  list.real("word_dropout", c.word_dropout, {.min = 0.0, .max = 0.99}, "share of input subwords made unknown");
-  list.real("label_smoothing", c.label_smoothing, {.min = 0.0, .max = 0.99}, "share of the target all subwords have");
+               "largest number of pairs in a batch times their longest side");
+  list.choice("batching", c.batching,
+              "fixed: grouped once by length, in random order; bucketed: regrouped every epoch");
+  list.real("word_dropout", c.word_dropout, {.min = 0.0, .max = 0.99},
+            "share of input subwords replaced by the unknown symbol");
+  list.real("label_smoothing", c.label_smoothing, {.min = 0.0, .max = 0.99},
+            "share of the target distribution spread over all subwords");
   list.integer("beam", c.beam, {.min = 1, .max = 1000}, "hypotheses of the search");
-  list.real("length_penalty", c.length_penalty, {.min = 0.0, .max = 10.0}, "exponent of the penalty for length");
-  list.choice("bleu", c.bleu, "words that BLEU counts, by sacreBLEU's names; none for tokenised text");
+  list.real("length_penalty", c.length_penalty, {.min = 0.0, .max = 10.0}, "exponent of the length penalty");
+  list.choice("bleu", c.bleu, "tokenisation of BLEU, by sacreBLEU's name; none for tokenised text");
 }
 
 void check(const TranslationConfig& c, const NormScheme& norm, const OptimConfig& optim) {
   if (const std::string reason = why_no_translator(norm); c.wanted() && !reason.empty())
-    throw UsageError("norm.scheme", str("a translator does not have it: ", reason, ". Choose another scheme."));
+    throw UsageError("norm.scheme", str("not supported in a translator: ", reason, ". Choose another scheme."));
   if (c.wanted() && (c.source.empty() || c.target.empty()))
     throw UsageError(c.source.empty() ? "translation.source" : "translation.target",
                      "is empty. A translator needs both languages.");
@@ -54,7 +57,7 @@ void check(const TranslationConfig& c, const NormScheme& norm, const OptimConfig
   if (!c.sentencepiece.empty() && c.bpe_dropout > 0.0)
     throw UsageError("translation.bpe_dropout", "a SentencePiece model has no merges to skip. Set it to 0.");
   if (!c.wanted() && optim.schedule == ScheduleKind::plateau)
-    throw UsageError("optim.schedule", "plateau goes by BLEU, which only translators have. Choose another.");
+    throw UsageError("optim.schedule", "plateau needs BLEU, which only translators have. Choose another.");
 }
 
 }  // namespace normlab

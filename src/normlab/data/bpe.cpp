@@ -63,7 +63,7 @@ BpeCodes read_bpe_codes(const std::filesystem::path& path) {
                                  "', expected two subwords with a space between."));
     codes.emplace_back(parts[0], parts[1]);
   }
-  if (codes.empty()) throw DataError(where, "has no merges; expected one a line after the version.");
+  if (codes.empty()) throw DataError(where, "has no merges; expected one per line after the version.");
   return codes;
 }
 

@@ -36,7 +36,7 @@ class PairVocabulary {
   std::vector<int32_t> encode(Side side, std::string_view line, const BpeDropout& dropout = {});
   // Subwords joined to words; marks are left out.
   std::string decode(const std::vector<int32_t>& ids) const;
-  // Which ids the target language may put out: its subwords, the end and the unknown.
+  // Which ids the target language may output: its subwords, the end and the unknown.
   std::vector<bool> outputs() const;
 
   bool operator==(const PairVocabulary& other) const;

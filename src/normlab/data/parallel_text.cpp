@@ -34,7 +34,7 @@ ParallelText load_parallel_text(const std::filesystem::path& source, const std::
   if (in_source == in_target) return text;
   const size_t common = std::min(in_source, in_target);
   throw DataError(source.string(), str("is not aligned with ", target.string(), "; got ", in_source, " and ", in_target,
-                                       " lines, expected the same number. They part at line ", common + 1,
+                                       " lines, expected the same number. They differ from line ", common + 1,
                                        ", which only ", (in_source > in_target ? source : target).string(), " has."));
 }
 

@@ -1,4 +1,4 @@
-// Lines of a text file: UTF-8, plain or gzip, told apart by content.
+// Lines of a text file: UTF-8, plain or gzip, distinguished by content.
 #pragma once
 
 #include <filesystem>

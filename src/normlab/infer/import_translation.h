@@ -15,7 +15,7 @@ struct ImportedTranslator {
   ModelConfig model;
   NormScheme norm;
   TranslatorShape shape;
-  bool mask_by_language = true;  // else all but padding and begin can be put out
+  bool mask_by_language = true;  // else all but padding and begin can be output
   int beam = 4;
   double length_penalty = 0.6;
 };

@@ -1,6 +1,6 @@
 // Matrix products of a training step.
 //
-//   y = x W^T and dx = dy W: the second factor is packed once a step;  dW += dy^T x: both are packed by block
+//   y = x W^T and dx = dy W: the second factor is packed once per step;  dW += dy^T x: both are packed by block
 //
 // A tile of 6 rows by 4 vectors of c (2 with 16 registers) stays in registers while k runs: 10 loads for 24
 // multiply-adds. The second factor is packed in panels as wide as a tile, so that its loads are contiguous; blocks of

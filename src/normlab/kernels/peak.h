@@ -3,7 +3,7 @@
 
 namespace normlab {
 
-// Floating-point operations a second (a multiply-add counts as two) of `threads` threads at once, each in registers
+// Floating-point operations/s (a multiply-add counts as two) of `threads` threads at once, each in registers
 // only, on the best instruction set of the processor, kept up for `seconds`.
 double measured_peak(int threads, double seconds);
 

@@ -45,7 +45,7 @@ std::vector<int64_t> largest(const float* logits, int64_t n, size_t count, int64
   return best;
 }
 
-// Hypotheses of all sentences that are not done, `rows_each` rows a sentence.
+// Hypotheses of all sentences that are not done, `rows_each` rows per sentence.
 class Search {
  public:
   Search(const EncoderDecoder& model, const BeamTask& task, const BeamOptions& options)

@@ -14,11 +14,11 @@ class DecoderLm {
   DecoderLm(const ModelConfig& config, const NormScheme& scheme, int vocab_size, uint64_t seed,
             torch::TensorOptions options = torch::kFloat32);
 
-  // tokens_bt int64 -> logits_btv. With caches (one a layer) the tokens continue what the caches hold.
+  // tokens_bt int64 -> logits_btv. With caches (one per layer) the tokens continue what the caches hold.
   torch::Tensor logits(const torch::Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches = nullptr) const;
   // What the head reads: the stream after the last layer and its norm.
   torch::Tensor hidden(const torch::Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches = nullptr) const;
-  // Mean cross-entropy in nats a token; in training with the z-loss where the scheme has one.
+  // Mean cross-entropy in nats per token; in training with the z-loss where the scheme has one.
   torch::Tensor loss(const torch::Tensor& tokens_bt, const torch::Tensor& targets_bt, const Pass& pass) const;
 
   // Every tensor of a checkpoint, in a fixed order.
@@ -29,9 +29,9 @@ class DecoderLm {
   std::vector<WeightConstraint> constraints();
   // What a scheme does after a step besides the constraints: QK-clip, a power iteration of sigma-Reparam.
   void after_step();
-  // Lays the weights out for the fused products, until they change: called once a step, before threads share them.
+  // Lays the weights out for the fused products, until they change: called once per step, before threads share them.
   void pack_weights() const;
-  // The same storage behind new leaves, so that threads can run backward on parts of a batch side by side.
+  // The same storage behind new leaves, so that threads can run backward on parts of a batch in parallel.
   DecoderLm alias() const;
 
   const ModelConfig& config() const { return config_; }

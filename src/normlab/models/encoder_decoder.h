@@ -20,7 +20,7 @@ struct TranslatorShape {
   double label_smoothing = 0.0;  // of the training loss
 };
 
-// The subwords that a language may put out.
+// The subwords that a language may output.
 struct OutputVocabulary {
   torch::Tensor ids_n;    // int64, ascending
   torch::Tensor place_v;  // int64: where a subword is among them, -1 for one that is not
@@ -44,7 +44,7 @@ struct TranslationBatch {
   TranslationBatch slice(int64_t begin, int64_t end) const;
 };
 
-// The table of subwords as it is used, and the rows of it that can be put out, made once for many steps of decoding.
+// The table of subwords as it is used, and the rows of it that can be output, made once for many steps of decoding.
 struct DecodeTables {
   torch::Tensor words_vc, head_nc, bias_n;
   std::shared_ptr<PackedWeight> packed_head;  // null: PyTorch's own product

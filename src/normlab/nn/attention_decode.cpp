@@ -1,4 +1,4 @@
-// Attention to the encoder's output, and attention of hypotheses that grow by a token a step.
+// Attention to the encoder's output, and attention of hypotheses that grow by one token per step.
 #include "normlab/nn/attention.h"
 #include "normlab/nn/beam_state.h"
 #include "normlab/nn/observer.h"

@@ -1,4 +1,4 @@
-// What a decoder remembers of hypotheses that grow side by side, a token a step: keys and values of every layer, of
+// What a decoder remembers of hypotheses that grow in parallel, one token per step: keys and values of every layer, of
 // their own tokens and of the encoder's output. Keys are normalised once.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace normlab {
 
 class BeamState {
  public:
-  // One row a sentence to begin with, later at most `beam`.
+  // One row per sentence to begin with, later at most `beam`.
   BeamState(Memory memory, size_t n_layers, int64_t beam, bool fused);
 
   const Memory& memory() const { return memory_; }

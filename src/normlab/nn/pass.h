@@ -26,10 +26,10 @@ struct Pass {
   bool causal = true;                // of self-attention
   torch::Tensor key_lengths_b = {};  // int64: keys of self-attention after them are padding; undefined: none is
   const Memory* memory = nullptr;    // of cross-attention
-  BeamState* beams = nullptr;        // not null: one new token a row, beside what the state remembers
+  BeamState* beams = nullptr;        // not null: one new token per row, beside what the state remembers
   Observer* observer = nullptr;      // null: nobody looks
   Stack stack = Stack::layers;       // whose layers this pass goes through, for the observer
-  // Dropout of one site of one layer, for a tensor with `rows` rows a sequence.
+  // Dropout of one site of one layer, for a tensor with `rows` rows per sequence.
   Dropout dropout(double rate, int layer, int site, int64_t rows) const {
     if (!training || rate <= 0.0) return {};
     return {.rate = rate, .key = dropout_key(stream_key(seed, step, layer, site)), .first_row = first_sequence * rows};

@@ -1,4 +1,4 @@
-// The catalogue: one row a scheme. A new scheme is a row here; a new mechanism is an enumerator in scheme.h as well.
+// The catalogue: one row per scheme. A new scheme is a row here; a new mechanism is an enumerator in scheme.h as well.
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
 #include "normlab/norm/scheme.h"
@@ -116,7 +116,7 @@ std::vector<NormScheme> make_catalogue() {
           .gain_init = {GainInit::Rule::number, 0.43},
           .row_scale = RowScale::log_n,
           .title = "logits that grow with the logarithm of the number of visible keys",
-          .equation = "softmax(s ln(n) S) v,  S = q k^T / sqrt(d_head),  n = visible keys,  s0 = 0.43 a head",
+          .equation = "softmax(s ln(n) S) v,  S = q k^T / sqrt(d_head),  n = visible keys,  s0 = 0.43 per head",
           .source = "Scalable-Softmax, Nakanishi 2025, arXiv 2501.19399; s0 is our choice, after its figure 1",
       },
       {
@@ -130,7 +130,7 @@ std::vector<NormScheme> make_catalogue() {
           .name = "sigma-reparam",
           .sigma_reparam = true,
           .title = "every linear map of a block divided by its spectral norm, with a learnable scale",
-          .equation = "W_hat = gamma W / sigma(W),  sigma(W) = u^T W v after one power iteration a step",
+          .equation = "W_hat = gamma W / sigma(W),  sigma(W) = u^T W v after one power iteration per step",
           .source = "Zhai et al. 2023, arXiv 2303.06296, code apple/ml-sigma-reparam; gamma0 = sigma(W0)",
       },
       {
@@ -144,7 +144,7 @@ std::vector<NormScheme> make_catalogue() {
           .name = "scalenorm",
           .sublayer = SublayerNorm::scale,
           .title = "ScaleNorm around each sublayer",
-          .equation = "norm(x) = g x / max(||x||_2, eps),  g0 = sqrt(d_model), one g a norm",
+          .equation = "norm(x) = g x / max(||x||_2, eps),  g0 = sqrt(d_model), one g per norm",
           .source = "Nguyen and Salazar 2019, arXiv 1910.05895",
       },
       {

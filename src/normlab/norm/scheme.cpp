@@ -34,7 +34,7 @@ std::string GainInit::text() const {
 }
 
 double mean_square_after_lp(double p, int d) {
-  // Fixed Gaussian draws: the closed form (d m_p)^(1/p) is off by several per cent for p >= 4 and useless for inf.
+  // Fixed Gaussian draws: the closed form (d m_p)^(1/p) is off by several percent for p >= 4 and useless for inf.
   constexpr int n_draws = 4096;
   double total = 0.0;
   std::vector<double> x(static_cast<size_t>(d));

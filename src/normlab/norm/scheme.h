@@ -103,7 +103,7 @@ const std::vector<NormScheme>& catalogue();
 const NormScheme& find_scheme(const std::string& name);
 
 void list_fields(NormScheme& scheme, FieldList& list);
-// Refuses combinations that make no sense, with the reason.
+// Rejects invalid combinations, with the reason.
 void check(const NormScheme& scheme);
 // What a translator, which adds languages to its embeddings and has no scaled output, lacks for this scheme; empty:
 // nothing.

@@ -1,4 +1,4 @@
-// Combinations of answers that make no sense, each with the reason.
+// Invalid combinations of fields, each with the reason.
 #include <cmath>
 
 #include "normlab/base/error.h"
@@ -8,8 +8,8 @@
 namespace normlab {
 namespace {
 
-void refuse_if(bool senseless, const char* key, const std::string& reason) {
-  if (senseless) throw UsageError(key, reason);
+void refuse_if(bool invalid, const char* key, const std::string& reason) {
+  if (invalid) throw UsageError(key, reason);
 }
 
 void check_stream(const NormScheme& s) {
@@ -20,7 +20,7 @@ void check_stream(const NormScheme& s) {
   refuse_if(s.sublayer_scale != DepthScale::one && (none || s.placement != NormPlacement::pre), "norm.sublayer_scale",
             "it scales the norm that enters a branch. Set norm.sublayer to a norm and norm.placement=pre.");
   refuse_if(s.residual != Residual::add && !none, "norm.residual",
-            "a lerp keeps the stream at norm 1, so that a sublayer norm has nothing to do. Set norm.sublayer=none.");
+            "a lerp keeps the stream at norm 1, so a sublayer norm has no effect. Set norm.sublayer=none.");
   const Factor& alpha = s.alpha_init;
   refuse_if(alpha.rule != Factor::Rule::inverse_n_layers && (alpha.rule != Factor::Rule::number || alpha.number > 1.0),
             "norm.alpha_init", str("expected a number above 0 to 1, or 1/n_layers; got ", alpha.text(), "."));
@@ -34,8 +34,9 @@ void check_qk(const NormScheme& s) {
   refuse_if(s.learn_p && !(s.p > 1.0 && std::isfinite(s.p)), "norm.p",
             str("a learned p is 1 + softplus(r), so it starts above 1 and finite; got ", s.p, "."));
   const bool grouped = s.qk_groups > 1;
-  refuse_if(grouped && (s.qk != QkNorm::lp || s.scope != QkScope::head || s.learn_p), "norm.qk_groups",
-            "groups cut a head for an Lp norm with a fixed p. Set norm.qk=lp, norm.scope=head and norm.learn_p=false.");
+  refuse_if(
+      grouped && (s.qk != QkNorm::lp || s.scope != QkScope::head || s.learn_p), "norm.qk_groups",
+      "groups split a head for an Lp norm with a fixed p. Set norm.qk=lp, norm.scope=head and norm.learn_p=false.");
   refuse_if(s.qk_affine != QkAffine::none && s.qk != QkNorm::rms && s.qk != QkNorm::layer, "norm.qk_affine",
             "channel gains of q and k belong to norm.qk=rms or layer; others have norm.gain=channel. "
             "Set norm.qk_affine=none.");
@@ -55,7 +56,7 @@ void check_gain(const NormScheme& s) {
   refuse_if(s.logit_scale.rule == Factor::Rule::init || s.logit_scale.rule == Factor::Rule::inverse_n_layers,
             "norm.logit_scale",
             str(s.logit_scale.text(),
-                " is no rule of the logits. Expected a number above 0, "
+                " is not a rule for the logits. Expected a number above 0, "
                 "sqrt(d_head), 1/sqrt(d_head) or 1/sqrt(d_model)."));
 }
 

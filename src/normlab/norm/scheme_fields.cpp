@@ -100,14 +100,14 @@ void list_stream(NormScheme& s, FieldList& list) {
   list.choice("placement", s.placement,
               "pre: norm(x) enters the branch; post: norm(x + branch); branch: x + norm(branch)");
   list.real("sublayer_eps", s.sublayer_eps, {.min = 0.0, .max = 1.0}, "epsilon of the sublayer norm");
-  list.choice("sublayer_scale", s.sublayer_scale, "what the sublayer norm of layer 1, 2, ... is multiplied by");
+  list.choice("sublayer_scale", s.sublayer_scale, "factor of the sublayer norm of layer 1, 2, ...");
   list.choice("embedding", s.embedding,
               "fixnorm: unit rows, times sqrt(d_model) at the input only; scaled: a learnable scale at the input");
   list.choice("residual", s.residual,
               "add: h + b; lerp: h + alpha (b - h); lerp_nu: that times nu(alpha); lerp_unit: between and back onto "
               "the unit sphere");
   list_rule(list, "alpha_init", s.alpha_init, "initial step alpha of a lerp", "a number above 0 to 1, or 1/n_layers");
-  list.choice("alpha_sharing", s.alpha_sharing, "an alpha for each channel, or one for each sublayer");
+  list.choice("alpha_sharing", s.alpha_sharing, "one alpha per channel, or one per sublayer");
   list.choice("map_scale", s.map_scale,
               "s_uv: learnable scales of the hidden layer; nu: constants that keep the norms of all maps at 1");
 }
@@ -116,7 +116,7 @@ void list_qk(NormScheme& s, FieldList& list) {
   list.choice("qk", s.qk, "normalisation of queries and keys");
   list.real("p", s.p, {.min = 0.0, .open_min = true}, "p of the Lp norm, inf included");
   list.flag("learn_p", s.learn_p, "learn p, as 1 + softplus(r); p is then the initial value");
-  list.choice("p_sharing", s.p_sharing, "a learned p for each layer or each head");
+  list.choice("p_sharing", s.p_sharing, "one learned p per layer or per head");
   list.integer("qk_groups", s.qk_groups, {.min = 1, .max = 1 << 16},
                "groups of channels of a head, each with its own norm");
   list.choice("scope", s.scope, "one norm over a head, or over all heads together");
@@ -124,11 +124,11 @@ void list_qk(NormScheme& s, FieldList& list) {
   list.real("qk_eps", s.qk_eps, {.min = 1e-30, .max = 1.0},
             "lp: x / max(||x||_p, qk_eps); rms and layer: added to the mean square");
   list.choice("qk_affine", s.qk_affine,
-              "learnable channel gains of an rms or layer norm of q and k: one vector for all heads, or one for each");
+              "learnable channel gains of an rms or layer norm of q and k: one vector for all heads, or one per head");
 }
 
 void list_logits(NormScheme& s, FieldList& list) {
-  list.choice("gain", s.gain, "who shares one gain of the logits");
+  list.choice("gain", s.gain, "sharing of the gain of the logits");
   list_rule(list, "gain_init", s.gain_init, "initial gain", "a number, log2(L^2-L), sqrt(d_head) or matched");
   list.flag("learn_gain", s.learn_gain, "train the gain, or keep its initial value");
   list.choice("gain_on", s.gain_on, "the gain multiplies the queries, or both queries and keys");
@@ -138,7 +138,7 @@ void list_logits(NormScheme& s, FieldList& list) {
             "a number above 0, sqrt(d_head), 1/sqrt(d_head) or 1/sqrt(d_model)");
   list.choice("row_scale", s.row_scale, "log(n): the logits of a query that sees n keys are multiplied by ln n");
   list.real("soft_cap", s.soft_cap, {.min = 0.0}, "c of c tanh(S / c) on the logits of attention; 0 = none");
-  list.choice("output_scale", s.output_scale, "s_z: a learnable scale for each token's logit");
+  list.choice("output_scale", s.output_scale, "s_z: a learnable scale per token of the vocabulary");
   list.real("output_soft_cap", s.output_soft_cap, {.min = 0.0}, "c of c tanh(z / c) on the output logits; 0 = none");
   list.real("z_loss", s.z_loss, {.min = 0.0}, "adds z_loss (ln Z)^2 to the training loss, Z = sum of exp(logits)");
 }
@@ -158,7 +158,7 @@ void list_weights(NormScheme& s, FieldList& list) {
 
 void list_fields(NormScheme& s, FieldList& list) {
   list.section("norm");
-  list.text("scheme", s.name, "row of the catalogue; the keys below override its answers (`normlab schemes`)");
+  list.text("scheme", s.name, "row of the catalogue; the keys below override its fields (`normlab schemes`)");
   list_stream(s, list);
   list_qk(s, list);
   list_logits(s, list);

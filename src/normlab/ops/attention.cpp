@@ -40,7 +40,7 @@ Tensor normalise(const Tensor& x_bthd, const QkTransform& how) {
   return normalise_rows(x, how).view_as(x_bthd);
 }
 
-// One value for all, one a head, one a channel or one for each channel of each head, to be broadcast over [h, d].
+// One value for all, one per head, one per channel or one for each channel of each head, to be broadcast over [h, d].
 Tensor over_heads(const Tensor& gain, const Tensor& x_bthd) {
   const int64_t h = x_bthd.size(2), d = x_bthd.size(3);
   return gain.numel() == h * d ? gain.view({h, d}) : gain.view({-1, 1});

@@ -128,7 +128,7 @@ AttentionUnit unit_of(const Call& call, int64_t u, const Inputs& in, const Tenso
 }
 
 // A learned p differs from head to head, the number of visible keys from row to row of the batch; `p` holds one value
-// for all or one a head.
+// for all or one per head.
 AttentionSpec spec_of(const Call& call, int64_t u, const Tensor& p) {
   AttentionSpec spec = call.spec;
   if (call.row_scale.defined() && call.row_scale.size(0) > 1) spec.row_scale += u / call.n_kv_heads * spec.tq;
@@ -139,7 +139,7 @@ AttentionSpec spec_of(const Call& call, int64_t u, const Tensor& p) {
   return spec;
 }
 
-// One buffer a thread, kept from call to call.
+// One buffer per thread, kept from call to call.
 void* scratch(size_t bytes) {
   thread_local std::vector<std::byte> buffer;
   if (buffer.size() < bytes) buffer.resize(bytes);

@@ -1,5 +1,5 @@
 // Products of rows with a weight matrix W [out, in]: y = x W^T, dx = dy W, dW += dy^T x, all row-major float32.
-// All are ours, the first two with W packed once a step; but with AVX-512 the last is MKL's where libtorch has it,
+// All are ours, the first two with W packed once per step; but with AVX-512 the last is MKL's where libtorch has it,
 // which is faster there.
 #pragma once
 
@@ -13,7 +13,7 @@ struct MatrixSize {
   int64_t rows = 0, in = 0, out = 0;
 };
 
-// W in the layout of the products' inner loops. Otherwise every product would make this copy again; made once a step,
+// W in the layout of the products' inner loops. Otherwise every product would make this copy again; made once per step,
 // it serves all parts of the batch and all threads.
 class PackedWeight {
  public:

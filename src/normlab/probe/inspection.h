@@ -35,7 +35,7 @@ struct EntropyFloor {
 };
 
 struct Inspection {
-  double loss = 0.0;  // nats a token
+  double loss = 0.0;  // nats per token
   std::vector<Reading> readings;
   std::vector<EntropyFloor> floors;
   std::vector<std::vector<PositionPoint>> positions;  // [layer][position]

@@ -20,10 +20,10 @@ constexpr WatchdogRow watchdog_rows[] = {
      "nearly all of the head's queries look at one key, and the gradient through its softmax is close to 0",
      "norm.scheme=qknorm or lp bounds the logits; a smaller norm.gain_init or optim.lr slows their growth"},
     {"saturation", "more than half of a head's rows have a weight above 0.99",
-     "the softmax of these rows has all but no gradient, so that queries and keys stop learning",
+     "the softmax of these rows has almost no gradient, so queries and keys stop learning",
      "norm.scheme=qknorm or lp, a smaller norm.gain_init, or a smaller optim.lr"},
     {"uniform attention", "relative_entropy of a head above 0.99 after the first fifth of the run",
-     "the head averages over all keys: its queries and keys have learned nothing",
+     "the head averages over all keys: its queries and keys do not select any",
      "a larger norm.gain_init, norm.gain=head, or fewer heads"},
     {"logit growth", "a logit of a head above 100 or below -100",
      "logits of this size come before collapse and divergence, and are too coarse for 16 bit numbers",
@@ -40,7 +40,7 @@ constexpr WatchdogRow watchdog_rows[] = {
 
 std::string warning_text(Rule rule, int64_t step, const std::string& what) {
   const WatchdogRow& row = watchdog_rows[rule];
-  return str(row.name, " at step ", step, ": ", what, ". It means: ", row.meaning, ". Answers: ", row.answer, ".");
+  return str(row.name, " at step ", step, ": ", what, ". It means: ", row.meaning, ". Try: ", row.answer, ".");
 }
 
 // Whether `value` is out of all proportion to the last steps, of which it then becomes one.

@@ -9,20 +9,20 @@ namespace {
 
 constexpr QuantityRow quantity_rows[] = {
     {"attn", "max_logit", "largest S_ij over sequences, queries i and visible keys j; signed"},
-    {"attn", "min_logit", "least S_ij over the same; signed"},
+    {"attn", "min_logit", "smallest S_ij over the same; signed"},
     {"attn", "logit_norm", "Frobenius norm of S over visible keys, root mean square over sequences and heads"},
     {"attn", "logit_rms", "root mean square of S_ij over sequences, queries and visible keys"},
     {"attn", "logit_spread", "mean over rows of max_j S_ij - min_j S_ij"},
     {"attn", "entropy", "mean over rows of H_i = -sum_j A_ij ln A_ij, in nats"},
     {"attn", "relative_entropy", "mean over rows of H_i / ln n_i: 0 is one key, 1 is uniform"},
-    {"attn", "min_entropy", "least H_i over rows"},
+    {"attn", "min_entropy", "smallest H_i over rows"},
     {"attn", "saturated", "share of rows with max_j A_ij > 0.99"},
     {"attn", "q_norm", "mean of ||q_i||_2 before normalisation, rotation and gain"},
     {"attn", "k_norm", "mean of ||k_j||_2, likewise; grouped query heads share that of their key head"},
     {"attn", "q_peak", "mean of ||q_i||_inf / ||q_i||_2, from 1/sqrt(d_head) to 1: what p acts on"},
     {"attn", "k_peak", "mean of ||k_j||_inf / ||k_j||_2"},
-    {"attn", "gain", "what multiplies q_hat, mean over channels; where the scheme has a gain"},
-    {"attn", "p", "p of the norm, where it is learned"},
+    {"attn", "gain", "factor of q_hat, mean over channels; if the scheme has a gain"},
+    {"attn", "p", "p of the norm, if it is learned"},
     {"grad", "w_q", "Frobenius norm of dL/dW_q before clipping, L the mean loss of the step"},
     {"grad", "w_k", "of dL/dW_k"},
     {"grad", "w_v", "of dL/dW_v"},
@@ -39,7 +39,7 @@ constexpr QuantityRow quantity_rows[] = {
     {"update", "w_o", "of W_o"},
     {"update", "angle_w_q",
      "angle in radians between W_q with its bias before and after the step, mean over heads: the effective learning "
-     "rate of weights whose scale a norm takes out; where q and k are normalised"},
+     "rate of scale-invariant weights; if q and k are normalised"},
     {"update", "angle_w_k", "of W_k"},
     {"stream", "norm", "mean over tokens of ||h||_2, h the stream that enters the layer; the last is that of the head"},
     {"output", "log_partition", "mean over tokens of ln sum_v exp(logit_v)"},
@@ -57,7 +57,7 @@ std::string definitions() {
       "is\n"
       "added; A = softmax(S) before dropout. A row is one query of one head; n_i is how many keys query i sees, and "
       "rows\n"
-      "that see one key only count for S but not for rows. A layer's value is over all its heads.\n";
+      "that see only one key count for S but not for rows. A layer's value is over all its heads.\n";
   for (const QuantityRow& row : quantity_rows) {
     const std::string name = str(row.group, "/", row.key);
     out += str("  ", name, std::string(name.size() < 22 ? 22 - name.size() : 1, ' '), row.definition, "\n");

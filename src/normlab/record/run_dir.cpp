@@ -37,7 +37,7 @@ void require_new(const fs::path& path) {
   if (!fs::exists(path)) return;
   if (!fs::is_directory(path)) throw UsageError(path.string(), "is a file, expected a folder. Choose another --out.");
   if (is_run(path)) {
-    throw UsageError(path.string(), "holds another run; choose another --out, or pass --resume to go on with it.");
+    throw UsageError(path.string(), "holds another run; choose another --out, or pass --resume to resume it.");
   }
   for (const auto& entry : fs::directory_iterator(path)) {
     const std::string name = entry.path().filename().string();
@@ -93,7 +93,7 @@ std::vector<Checkpoint> RunDir::checkpoints() const {
   for (const auto& entry : fs::directory_iterator(checkpoints_folder(), missing)) {
     const auto step = step_of(entry.path().filename());
     if (!step) continue;
-    // A checkpoint appears whole, so one that lacks a file was damaged by hand; to go on from another is the user's
+    // A checkpoint appears whole, so one that lacks a file was damaged by hand; to resume from another is the user's
     // choice.
     for (const char* file : {"state.json", "model.safetensors"})
       if (!fs::is_regular_file(entry.path() / file))

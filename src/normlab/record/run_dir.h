@@ -1,7 +1,7 @@
 // The folder of a run:
 //   config.toml      the resolved configuration; a folder is a run when it has one
 //   manifest.json    program, command line and machine of each session
-//   metrics.jsonl    one row of numbers a line;  events.out.tfevents.*  the same for TensorBoard
+//   metrics.jsonl    one row of numbers per line;  events.out.tfevents.*  the same for TensorBoard
 //   checkpoints/     step-000250/ ..., and the links latest and best
 //   run.lock         held by the process that writes to the run
 #pragma once
@@ -27,7 +27,7 @@ class RunDir {
   static RunDir create(const std::filesystem::path& path);
   // For reading; DataError when it is not a run.
   static RunDir open(const std::filesystem::path& path);
-  // For going on with a run; Error when another process does.
+  // For resuming a run; Error when another process does.
   static RunDir open_locked(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }

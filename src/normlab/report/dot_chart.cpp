@@ -22,7 +22,7 @@ void check(const DotChart& chart) {
         fits(series.values))
       continue;
     throw Error("dot chart",
-                str("series \"", series.label, "\" does not fit; expected ", count, " values, one a category."));
+                str("series \"", series.label, "\" does not fit; expected ", count, " values, one per category."));
   }
 }
 

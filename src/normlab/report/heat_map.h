@@ -14,7 +14,7 @@ struct HeatMap {
   std::string row_title, column_title;      // "query", "key"
   std::string value_title;                  // with the unit
   std::vector<std::string> rows, columns;   // names; blanks and line ends are made visible
-  std::vector<std::vector<double>> values;  // a list a row; NaN is masked
+  std::vector<std::vector<double>> values;  // one list per row; NaN is masked
   // Absent: the ramp starts at 0, and what is below is shown as 0. Present: it starts at the least value, and each
   // cell shows its number with so many decimals.
   std::optional<int> decimals = {};

@@ -41,6 +41,6 @@ Html html(const Table& table);
 std::string markdown(const Table& table);
 std::string markdown_text(std::string_view text);  // on one line, with what would be markup escaped
 std::string csv(const Table& table);               // RFC 4180
-std::string json(const Table& table);  // an array with an object a row; NaN is null, infinity the text "inf"
+std::string json(const Table& table);  // an array with one object per row; NaN is null, infinity the text "inf"
 
 }  // namespace normlab

@@ -13,7 +13,7 @@
 namespace normlab {
 
 struct BatchPoint {
-  double batch = 0;  // tokens a step
+  double batch = 0;  // tokens per step
   double steps = 0;
 };
 

@@ -1,4 +1,4 @@
-// The Friedman test that several schemes rank alike over folds, and Nemenyi's critical difference of average ranks
+// The Friedman test that several schemes rank equally over folds, and Nemenyi's critical difference of average ranks
 // (both as in Demsar, JMLR 7, 2006).
 #pragma once
 
@@ -15,14 +15,14 @@ struct FriedmanTest {
   double chi_square = 0;              // corrected for ties
   double df = 0;
   double p_value = 1;
-  // Iman and Davenport's F is less conservative. It is infinite when all folds rank alike; its p value is then the
+  // Iman and Davenport's F is less conservative. It is infinite when all folds rank equally; its p value is then the
   // probability of that by chance (Conover, Practical Nonparametric Statistics, 5.8).
   double f = 0;
   double f_df1 = 0, f_df2 = 0;
   double f_p_value = 1;
 };
 
-// One row a fold, one column a scheme; at least two of each.
+// One row per fold, one column per scheme; at least two of each.
 FriedmanTest friedman(std::span<const std::vector<double>> folds);
 
 // Average ranks of two schemes that differ by at least this are different, at this confidence over all pairs.

@@ -25,7 +25,7 @@ std::vector<ScalingLaw> grid_of_starts() {
   return starts;
 }
 
-// Sizes within a per cent of each other are one: schemes differ by a few gains.
+// Sizes within one percent of each other are one: schemes differ by a few gains.
 size_t count_distinct(std::span<const ScalingPoint> points, double ScalingPoint::*member) {
   std::set<double> values;
   for (const ScalingPoint& point : points) values.insert(point.*member);

@@ -17,7 +17,7 @@ namespace normlab {
 
 struct ScalingPoint {
   double n_params = 0, n_tokens = 0;
-  double loss = 0;  // nats a token
+  double loss = 0;  // nats per token
 };
 
 struct ScalingLaw {
@@ -33,7 +33,7 @@ struct KaplanLaw {
 // How well a law with so many parameters describes the points; residuals are those of log loss.
 struct Goodness {
   double r_squared = 0;
-  double rms = 0;      // sqrt(sum of squares / (n - parameters)): 0.01 is about one per cent of the loss
+  double rms = 0;      // sqrt(sum of squares / (n - parameters)): 0.01 is about one percent of the loss
   double largest = 0;  // residual, in size
 };
 

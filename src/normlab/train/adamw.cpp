@@ -58,7 +58,7 @@ void AdamW::add_blocks(size_t k) {
   for (size_t begin = 0; begin < size; begin += step) blocks_.push_back({k, begin, std::min(begin + step, size)});
 }
 
-// A block as ranges of the flat parameter: one, or one a row of a stripe.
+// A block as ranges of the flat parameter: one, or one per row of a stripe.
 template <class Work>
 void AdamW::for_ranges(const Block& block, const Work& work) const {
   const WeightConstraint& constraint = constraints_[block.parameter];

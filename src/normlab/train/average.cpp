@@ -15,7 +15,7 @@ void load_average(const std::filesystem::path& run, size_t count, EncoderDecoder
   const std::vector<Checkpoint> there = RunDir::open(run).checkpoints();
   if (there.size() < count)
     throw UsageError(run.string(), str("has ", there.size(), " checkpoints, expected at least ", count,
-                                       ". train.keep_last says how many a training keeps."));
+                                       ". train.keep_last sets how many are kept."));
   std::vector<Tensor> sums;
   for (size_t i = there.size() - count; i < there.size(); ++i) {
     load_weights(there[i].path, model);

@@ -9,7 +9,7 @@
 
 namespace normlab {
 
-// Mean loss in nats a token; nothing when a signal asked to stop before the end.
+// Mean loss in nats per token; nothing when a signal asked to stop before the end.
 std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> tokens,
                                std::span<const EvalWindow> windows, int batch_size);
 

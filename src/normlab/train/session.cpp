@@ -17,7 +17,7 @@ void require_same_vocabulary(const RunDir& run, const Corpus& corpus) {
   const auto latest = run.latest();
   if (latest && load_tokenizer(latest->path) != corpus.tokenizer)
     throw DataError("--resume", str("the text's vocabulary is not that of ", latest->path.string(),
-                                    ". Go on with the text the run was started with."));
+                                    ". Resume with the text the run was started with."));
 }
 
 RunDir open_run(const SessionRequest& request, const Config& config) {
@@ -48,7 +48,7 @@ std::unique_ptr<TrainingRun> open_translator(const SessionRequest& request) {
   RunDir run = open_run(request, config);
   if (const auto latest = run.latest(); latest && load_pair_vocabulary(latest->path) != data.vocabulary)
     throw DataError("--resume", str("the text's subwords are not those of ", latest->path.string(),
-                                    ". Go on with the text the run was started with."));
+                                    ". Resume with the text the run was started with."));
   begin(run, request, config);
   return std::make_unique<TranslationTrainer>(config, std::move(data), std::move(run));
 }

@@ -1,4 +1,4 @@
-// A session of a run: its folder made or taken up, its text loaded, a trainer ready to go.
+// A session of a run: its folder created or reopened, its text loaded, a trainer ready to go.
 #pragma once
 
 #include <filesystem>

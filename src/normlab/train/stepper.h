@@ -47,7 +47,7 @@ class BasicStepper {
   double backward(const ModelBatch& batch, const Pass& pass, double weight);
   std::vector<Gradients> gradients() const;
 
-  std::vector<Model> replicas_;                         // the model, then aliases of it, one a thread
+  std::vector<Model> replicas_;                         // the model, then aliases of it, one per thread
   std::vector<std::vector<torch::Tensor>> parameters_;  // of each replica, the same storage
   AdamW optimizer_;
 };

@@ -9,7 +9,7 @@ namespace normlab {
 
 class Trainer : public TrainingRun {
  public:
-  // Starts anew in an empty run, or goes on from its latest checkpoint.
+  // Starts in an empty run, or resumes from its latest checkpoint.
   Trainer(const Config& config, Corpus corpus, RunDir run);
 
   int64_t parameter_count() const override { return count_entries(stepper_.parameters()); }

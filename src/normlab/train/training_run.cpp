@@ -16,7 +16,7 @@ void TrainingRun::begin(const std::string& data_sha256,
   if (latest) state_ = load(latest->path);
   if (latest && state_.data_sha256 != data_sha256)
     throw DataError("--resume",
-                    "the text has changed since the run was started. Go on with the text it was started with.");
+                    "the text has changed since the run was started. Resume with the text it was started with.");
   state_.data_sha256 = data_sha256;
   // What was written after the checkpoint will be written again, the same but for times: also the evaluation at its
   // step, unless the checkpoint knows of it.

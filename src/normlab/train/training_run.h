@@ -31,7 +31,7 @@ class TrainingRun {
  protected:
   TrainingRun(const Config& config, RunDir run) : config_(config), run_(std::move(run)), monitor_(config) {}
 
-  // Starts the records of a new run, or takes up its latest checkpoint by `load`; for the constructor of a trainer.
+  // Starts the records of a new run, or loads its latest checkpoint with `load`; for the constructor of a trainer.
   void begin(const std::string& data_sha256,
              const std::function<TrainState(const std::filesystem::path& checkpoint)>& load);
 
@@ -41,7 +41,7 @@ class TrainingRun {
     nlohmann::ordered_json counts;  // for metrics.jsonl
   };
   virtual Step make_step(double lr) = 0;  // next batches, and their watched_step
-  // Into state_ and the records; false when a signal came first: it is then made after the run is taken up again.
+  // Into state_ and the records; false when a signal came first: it is then made after the run is resumed.
   virtual bool evaluate_now() = 0;
   virtual bool evaluates_untrained() const { return true; }
   virtual bool enough() const;  // an early stop

@@ -96,7 +96,7 @@ TranslationBatch TranslationBatches::make(const std::vector<EncodedPair>& pairs,
     int64_t* input = batch.inputs_bt.data_ptr<int64_t>() + i * t;
     int64_t* label = batch.labels_bt.data_ptr<int64_t>() + i * t;
     *input++ = dropped(PairVocabulary::begin);
-    // A subword that the language does not put out can only come from a development text; it counts as unknown.
+    // A subword that the language does not output can only come from a development text; it counts as unknown.
     for (const int32_t token : pair.target) {
       *input++ = dropped(token);
       *label++ = place[token] >= 0 ? place[token] : place[PairVocabulary::unknown];

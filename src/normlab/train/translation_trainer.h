@@ -10,7 +10,7 @@ double best_bleu(const TrainState& state);  // of a translator that was evaluate
 
 class TranslationTrainer : public TrainingRun {
  public:
-  // Starts anew in an empty run, or goes on from its latest checkpoint.
+  // Starts in an empty run, or resumes from its latest checkpoint.
   TranslationTrainer(const Config& config, TranslationData data, RunDir run);
 
   int64_t parameter_count() const override { return count_entries(stepper_.parameters()); }

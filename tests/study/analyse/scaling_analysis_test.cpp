@@ -65,7 +65,7 @@ TEST(ScalingAnalysis, AConstantFactorOfTwoSchemes) {
   const std::vector<std::string> found = scaling_findings(analysis);
   EXPECT_THAT(found[0], HasSubstr("lower in 12 of 12"));
   EXPECT_THAT(found[1], HasSubstr("angpt is expected below the best gpt+"));
-  EXPECT_THAT(found[2], HasSubstr("not refuted"));
+  EXPECT_THAT(found[2], HasSubstr("consistent with shared exponents"));
   EXPECT_THAT(found[3], HasSubstr("an extrapolation"));
   ASSERT_EQ(analysis.same_size.size(), 1u);
   EXPECT_NEAR(analysis.same_size[0].differences[0], base.loss(2.6e4, 1.3e5) - base.loss(2e4, 1e5), 0.03);

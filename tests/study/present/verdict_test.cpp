@@ -27,10 +27,11 @@ Verdict of(const StudyResults& results) { return verdict(results, analyse(result
 
 TEST(Verdict, ShownToBeBetter) {
   const Verdict found = of(with_effect(-0.02, 0.001));
-  EXPECT_THAT(found.sentence,
-              AllOf(HasSubstr("p = 3 ends 0.020 nats (0.8 %) below p = 2; 95 % interval 0.019 to 0.021"),
-                    HasSubstr("Holm-corrected p < 0.001; 10 folds.")));
-  EXPECT_THAT(found.detail, HasSubstr("p = 3 reaches the loss at which p = 2 ends 1.0"));
+  EXPECT_THAT(
+      found.sentence,
+      AllOf(HasSubstr("p = 3 has a final loss 0.020 nats (0.8 %) below that of p = 2; 95 % interval 0.019 to 0.021"),
+            HasSubstr("Holm-corrected p < 0.001; 10 folds.")));
+  EXPECT_THAT(found.detail, HasSubstr("p = 3 reaches the final loss of p = 2 with a speed-up of 1.0"));
   EXPECT_THAT(found.notices, IsEmpty());
   ASSERT_EQ(found.figures.size(), 4u);
   EXPECT_EQ(found.figures[0].value,
@@ -40,15 +41,17 @@ TEST(Verdict, ShownToBeBetter) {
 
 TEST(Verdict, WithinChance) {
   EXPECT_THAT(of(with_effect(-0.002, 0.01)).sentence,
-              AllOf(HasSubstr("No variant is shown to be better than p = 2: the lowest, p = 3, ends 0.0020 nats"),
-                    HasSubstr("within chance; 95 % interval \xE2\x88\x92"), HasSubstr("Holm-corrected p = 0.")));
+              AllOf(HasSubstr("No variant is significantly better than p = 2: the lowest, p = 3, is 0.0020 nats"),
+                    HasSubstr("which may be chance; 95 % interval \xE2\x88\x92"), HasSubstr("Holm-corrected p = 0.")));
 }
 
 TEST(Verdict, BaselineIsBest) {
   const Verdict found = of(with_effect(0.02, 0.001));
-  EXPECT_THAT(found.sentence,
-              HasSubstr("No variant ends below p = 2: the nearest, p = 3, ends 0.020 nats (0.8 %) above it; 95 % "
-                        "interval 0.019 to 0.021"));
+  EXPECT_THAT(
+      found.sentence,
+      HasSubstr(
+          "No variant has a lower final loss than p = 2: the nearest, p = 3, is 0.020 nats (0.8 %) above it; 95 % "
+          "interval 0.019 to 0.021"));
   EXPECT_THAT(found.detail, AllOf(HasSubstr("Worse: p = 3."), HasSubstr("in 0 of 10 folds")));
 }
 
@@ -77,7 +80,7 @@ TEST(Verdict, IntervalsSayWhatTheTestsSay) {
     const bool above_zero =
         low.find("\xE2\x88\x92") == std::string::npos && low.find_first_not_of("0.") != std::string::npos;
     ASSERT_EQ(differs(*best_comparison(analysis)), above_zero) << sentence;
-    ASSERT_FALSE(above_zero && sentence.find("within chance") != std::string::npos) << sentence;
+    ASSERT_FALSE(above_zero && sentence.find("may be chance") != std::string::npos) << sentence;
     ++(above_zero ? shown : chance);
   }
   EXPECT_GT(chance, 20u);
@@ -102,19 +105,18 @@ TEST(Verdict, SaysHowManyFoldsReachTheTarget) {
         return 2 + (variant == 0 ? 0 : fold == 0 ? -0.5 : 0.02);
       });
   const Verdict found = of(results);
-  EXPECT_THAT(found.detail,
-              AllOf(HasSubstr("p = 3 reaches the loss at which p = 2 ends in 1 of 3 folds"),
-                    HasSubstr("the other folds counted as not faster, it is at most 1.08 times as fast")));
+  EXPECT_THAT(found.detail, AllOf(HasSubstr("p = 3 reaches the final loss of p = 2 in 1 of 3 folds"),
+                                  HasSubstr("the other folds counted as not faster, the speed-up is at most 1.08x")));
   ASSERT_EQ(found.figures.size(), 4u);
-  EXPECT_EQ(found.figures[3].value, "\xE2\x89\xA4 1.08 \xC3\x97");
+  EXPECT_EQ(found.figures[3].value, "\xE2\x89\xA4 1.08x");
   EXPECT_THAT(found.figures[3].label, HasSubstr("1 of 3 folds reach it"));
 }
 
 TEST(Verdict, OneFold) {
   const Verdict found = of(with_effect(-0.02, 0, "p = [2, 3]\n[data]\nfold = [4]\n"));
-  EXPECT_THAT(found.sentence, AllOf(HasSubstr("one fold, which cannot say whether this is chance"),
+  EXPECT_THAT(found.sentence, AllOf(HasSubstr("one fold, which does not show whether this is chance"),
                                     Not(HasSubstr("interval")), Not(HasSubstr("Holm"))));
-  EXPECT_THAT(found.notices, Contains(HasSubstr("The study has one fold.")));
+  EXPECT_THAT(found.notices, Contains(HasSubstr("The study has one fold and one seed")));
 }
 
 TEST(Verdict, SaysWhatIsMissing) {
@@ -125,7 +127,7 @@ TEST(Verdict, SaysWhatIsMissing) {
   const Verdict found = of(results);
   EXPECT_THAT(found.notices, Contains(HasSubstr("17 of 20 trials finished, 1 diverged, 1 missing, 1 crashed")));
   EXPECT_THAT(found.notices, Contains(HasSubstr("p = 3, fold 0 crashed: out of memory")));
-  EXPECT_THAT(found.notices, Contains(HasSubstr("p = 3 diverged in 1 of 10 trials. These are left out")));
+  EXPECT_THAT(found.notices, Contains(HasSubstr("p = 3 diverged in 1 of 10 trials. These trials are excluded")));
   EXPECT_THAT(found.sentence, HasSubstr("7 folds"));
 }
 
@@ -139,17 +141,17 @@ TEST(Verdict, NothingToSayYet) {
   StudyResults results = with_effect(-0.02, 0.001);
   for (TrialResult& trial : results.trials)
     if (trial.variant == 0) trial.record.status = TrialStatus::started;
-  EXPECT_THAT(of(results).sentence, HasSubstr("Nothing can be compared yet"));
+  EXPECT_THAT(of(results).sentence, HasSubstr("No comparison is possible yet"));
   for (TrialResult& trial : results.trials) trial.record.status = TrialStatus::missing;
   const Verdict empty = of(results);
-  EXPECT_EQ(empty.sentence, "Nothing has finished yet: 0 of 20 trials.");
+  EXPECT_EQ(empty.sentence, "No trial has finished yet: 0 of 20 trials.");
   EXPECT_THAT(empty.detail, IsEmpty());
   EXPECT_THAT(empty.figures, IsEmpty());
 }
 
 TEST(Verdict, LabelsOfTwoAxesAreSpoken) {
   const Verdict found = of(with_effect(-0.02, 0.001, "p = [2, 3]\ngain_init = [\"1\"]\n[data]\nfold = [0, 1, 2]\n"));
-  EXPECT_THAT(found.sentence, HasSubstr("p = 3 with gain_init = 1 ends"));
+  EXPECT_THAT(found.sentence, HasSubstr("p = 3 with gain_init = 1 has a final loss"));
 }
 
 }  // namespace

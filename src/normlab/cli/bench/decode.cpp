@@ -59,7 +59,7 @@ Exit bench_decode(BenchOptions options) {
 }  // namespace
 
 void add_bench_decode(CLI::App& bench, Exit& exit) {
-  auto* verb = bench.add_subcommand("decode", "tokens a second of generation: 16 tokens of prompt, 200 new ones");
+  auto* verb = bench.add_subcommand("decode", "generation speed in tokens/s: 16 prompt tokens, 200 new ones");
   auto options = std::make_shared<BenchOptions>();
   options->add_configs_to(*verb);
   options->add_to(*verb, {"fused", "composite"});

@@ -137,11 +137,11 @@ void add_bench_step(CLI::App& bench, Exit& exit) {
   verb->add_option("--peer", options->peer,
                    "a Python that can import torch: adds the paths torch-eager and torch-compile")
       ->type_name("PYTHON");
-  verb->add_flag("--memory", options->memory, "also the peak memory of a step, each row in a process of its own");
+  verb->add_flag("--memory", options->memory, "also measure the peak memory of a step, each row in a separate process");
   verb->add_flag("--print-memory", options->print_memory)->group("");
   verb->footer(
       "L: 6 layers, 6 heads, width 384, window 256, batch 16. S: 4 layers, 4 heads, width 128, window 64, batch 12.\n"
-      "fused-stats: attention counts its statistics on the way; fused-probe: everything that probe.every=1 measures.\n"
+      "fused-stats: with statistics of attention; fused-probe: with everything that probe.every=1 measures.\n"
       "Without --scheme L and S run none and lp:2.5, and a recipe its own; --scheme replaces a recipe's [norm].\n"
       "Examples:\n"
       "  normlab bench step --config L --scheme none qknorm lp:1 lp:inf --path fused\n"

@@ -1,4 +1,4 @@
-// normlab bench study: training steps of several processes side by side, one thread each, as a study runs its trials.
+// normlab bench study: training steps of several processes in parallel, one thread each, as a study runs its trials.
 #include <ATen/Parallel.h>
 
 #include <iostream>
@@ -105,7 +105,7 @@ Exit bench_study(StudyOptions options) {
 }  // namespace
 
 void add_bench_study(CLI::App& bench, Exit& exit) {
-  auto* verb = bench.add_subcommand("study", "trials side by side, each a process with one thread");
+  auto* verb = bench.add_subcommand("study", "trials in parallel, each a process with one thread");
   auto options = std::make_shared<StudyOptions>();
   options->bench.add_configs_to(*verb);
   options->bench.add_to(*verb, {"fused", "composite", "torch-eager", "torch-compile"});

@@ -25,7 +25,7 @@ Exit evaluate_model(const EvalOptions& options) {
   const bool other_text = !options.data.empty();
   const Corpus corpus = load_corpus(find_dataset(other_text ? options.data : config.data.source), loaded.tokenizer);
   const auto n_tokens = static_cast<int64_t>(corpus.tokens.size());
-  if (n_tokens < 2) throw DataError(options.data, "has fewer than two tokens: there is nothing to predict.");
+  if (n_tokens < 2) throw DataError(options.data, "has fewer than two tokens, too few for a prediction.");
   // Another text is evaluated as a whole, the training text on its held-out fold.
   const TokenRange part =
       other_text ? TokenRange{0, n_tokens} : make_split(n_tokens, config.data.folds, config.data.fold).held_out;
@@ -46,7 +46,7 @@ Exit evaluate_model(const EvalOptions& options) {
                 {"bytes", size.bytes}});
   } else {
     print_line(str("checkpoint          ", loaded.folder.string(), " (step ", loaded.step, ")"));
-    print_line(str("loss                ", fixed(*loss, 4), " nats a token over ", size.tokens, " tokens"));
+    print_line(str("loss                ", fixed(*loss, 4), " nats per token over ", size.tokens, " tokens"));
     print_line(str("perplexity          ", fixed(std::exp(*loss), 4), " a token"));
     print_line(str("bits per character  ", fixed(per_character, 4)));
     print_line(str("bits per byte       ", fixed(per_byte, 4)));

@@ -50,13 +50,13 @@ void add_generate(CLI::App& app, Exit& exit) {
   SampleOptions& sample = options->sample;
   verb->add_option("model", options->model, "run or checkpoint")->required()->type_name("DIR");
   verb->add_option("--prompt", options->prompt, "text to continue; default: a line break")->type_name("TEXT");
-  verb->add_option("--tokens", sample.max_tokens, "tokens to make, default 500")->check(CLI::NonNegativeNumber);
+  verb->add_option("--tokens", sample.max_tokens, "tokens to generate, default 500")->check(CLI::NonNegativeNumber);
   verb->add_option("--temperature", sample.temperature, "default 1; 0 takes the most probable token")
       ->check(CLI::Range(0.0, 100.0));
-  verb->add_option("--top-k", sample.top_k, "choose among the k most probable tokens; 0 = all")
+  verb->add_option("--top-k", sample.top_k, "sample from the k most probable tokens; 0 = all")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--top-p", sample.top_p,
-                   "choose among the most probable tokens that make up this share of what --top-k keeps")
+                   "sample from the most probable tokens that make up this share of what --top-k keeps")
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--seed", sample.seed, "the same seed gives the same text")->check(CLI::NonNegativeNumber);
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);

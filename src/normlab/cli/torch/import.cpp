@@ -26,7 +26,8 @@ std::string config_text(const ImportOptions& options, const SafetensorsFile& fil
   if (const auto inside = file.metadata().find("config"); inside != file.metadata().end()) return inside->second;
   const fs::path beside = fs::path(options.file).parent_path() / "config.json";
   if (fs::exists(beside)) return read_file(beside);
-  throw UsageError("import", "no configuration in the file or beside it as config.json. Name one with --model-config.");
+  throw UsageError("import",
+                   "no configuration in the file, and no config.json next to it. Name one with --model-config.");
 }
 
 Exit import_weights(const ImportOptions& options) {
@@ -59,7 +60,7 @@ void add_import(CLI::App& app, Exit& exit) {
   verb->add_option("file", options->file, "safetensors file")->required()->type_name("FILE");
   verb->add_option("-o,--out", options->out, "folder of the new checkpoint")->required()->type_name("DIR");
   verb->add_option("--model-config", options->config,
-                   "their configuration as JSON; default: in the file or config.json beside it")
+                   "configuration of the original model as JSON; default: in the file, or config.json next to it")
       ->type_name("FILE");
   verb->add_option("--data", options->data, "the text whose characters are the vocabulary; default tinyshakespeare")
       ->type_name("NAME|FILE");

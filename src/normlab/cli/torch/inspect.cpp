@@ -67,7 +67,7 @@ Exit inspect_model(const InspectOptions& options) {
   const std::string source = other_text ? options.text : config.data.source;
   const Corpus corpus = load_corpus(find_dataset(source), loaded.tokenizer);
   const auto n_tokens = static_cast<int64_t>(corpus.tokens.size());
-  if (n_tokens < 3) throw DataError(source, "has fewer than three tokens: there is nothing to attend to.");
+  if (n_tokens < 3) throw DataError(source, "has fewer than three tokens, too few for attention.");
   const TokenRange part =
       other_text ? TokenRange{0, n_tokens} : make_split(n_tokens, config.data.folds, config.data.fold).held_out;
   const auto length = static_cast<int>(std::min<int64_t>(config.model.seq_len, part.end - part.begin - 1));
@@ -115,13 +115,13 @@ void add_inspect(CLI::App& app, Exit& exit) {
   verb->add_option("--text", options->text, "another text; default: the held-out fold of the training text")
       ->type_name("NAME|FILE");
   verb->add_option("--head", options->heads,
-                   "heads whose attention is drawn; default: the sharpest, the flattest and "
-                   "the one of the largest logit")
+                   "heads whose attention is drawn; default: those with the lowest and highest entropy and "
+                   "the one with the largest logit")
       ->type_name("LAYER.HEAD");
   verb->add_option("--windows", options->windows, "windows of the text to measure")->check(CLI::PositiveNumber);
   verb->add_option("--tokens", options->tokens, "tokens of the first window to draw")->check(CLI::Range(2, 128));
   verb->add_option("-o,--out", options->out,
-                   "page to write; its data goes beside it as .json; default DIR/inspect.html")
+                   "page to write; its data is written next to it as .json; default DIR/inspect.html")
       ->type_name("FILE");
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
   verb->add_flag("--json", options->json, "print the data on standard output");

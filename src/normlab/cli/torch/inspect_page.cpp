@@ -107,7 +107,7 @@ Html position_chart(const InspectPage& page, const Caption& caption, const char*
 
 Html spectrum_chart(const InspectPage& page) {
   Panels chart{{"spectra", "Singular values of W_q\xE1\xB5\x80 W_k",
-                "One panel a layer, one curve a head, each as a share of its largest value.",
+                "One panel per layer, one curve per head, each as a share of its largest value.",
                 "Falling curves of singular values, one for each head."},
                {{"index", "index of the singular value"}},
                {"share of the largest", true},
@@ -175,7 +175,7 @@ std::string inspect_html(const InspectPage& page) {
            .subtitle = str(layers_of(page), " layers of ", heads_of(page), " heads, over ", page.windows,
                            " windows of ", page.tokens, " tokens of ", page.text),
            .verdict = inspect_verdict(page),
-           .detail = str("Loss on this text: ", fixed(page.found.loss, 4), " nats a token."),
+           .detail = str("Loss on this text: ", fixed(page.found.loss, 4), " nats per token."),
            .figures = {},
            .notices = page.warnings,
            .sections = {},
@@ -200,18 +200,18 @@ std::string inspect_html(const InspectPage& page) {
          "",
          {position_chart(page,
                          {"position-entropy", "Relative entropy by position", "Mean over heads and windows.",
-                          "Curves of relative entropy against position, one a layer."},
+                          "Curves of relative entropy against position, one per layer."},
                          "relative entropy", &PositionPoint::relative_entropy),
           position_chart(page,
                          {"position-logits", "Largest logit by position", "Over heads and windows.",
-                          "Curves of the largest logit against position, one a layer."},
+                          "Curves of the largest logit against position, one per layer."},
                          "largest logit", &PositionPoint::max_logit)}});
   out.sections.push_back({"Spectra",
                           "Few large singular values mean that a head compares tokens along few directions.",
                           {spectrum_chart(page), collapsed("Table of spectra", html(spectrum_table(page)))}});
   out.sections.push_back(
       {"Definitions",
-       "entropy_floor is the mean over rows of the least entropy that logits of the same spread allow.",
+       "entropy_floor is the mean over rows of the lowest entropy that logits of the same spread allow.",
        {collapsed("What is measured", html(definition_table()))}});
   return render(out);
 }

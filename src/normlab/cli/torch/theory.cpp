@@ -1,4 +1,4 @@
-// normlab theory: what the width of a head does to attention between random vectors, as a table and charts.
+// normlab theory: how the width of a head affects attention between random vectors, as a table and charts.
 #include "normlab/probe/theory.h"
 
 #include <cmath>
@@ -108,7 +108,7 @@ void add_theory(CLI::App& app, Exit& exit) {
       "The claims of docs/theory.md, measured: spread, Frobenius norm and bound of the logits, entropy, share of "
       "saturated rows, and "
       "the\n"
-      "median over queries of the gradient's norm, for four ways to make logits.\n"
+      "median over queries of the gradient's norm, for four definitions of the logits.\n"
       "Examples:\n"
       "  normlab theory\n"
       "  normlab theory --out docs/images");

@@ -27,7 +27,7 @@ std::string default_folder(const Config& config) {
   return str("runs/", stamp, "-", config.norm.name);
 }
 
-// The configuration asked for; a run that goes on without --config keeps its own.
+// The configuration asked for; a run that resumes without --config keeps its own.
 LoadedConfig wanted_config(const TrainOptions& options, bool resuming) {
   std::vector<Setting> settings;
   if (resuming && options.config.files.empty()) settings = read_toml(RunDir::open(options.out).config().string());
@@ -60,14 +60,14 @@ Exit report(const TrainingRun& trainer, const std::string& folder, Outcome outco
                     "scheme that bounds the logits, such as norm.scheme=qknorm."),
                 Exit::diverged);
   if (state.last_eval >= 0)
-    log_line(str("validation loss ", fixed(state.val_loss, 4), " nats a token at step ", state.last_eval, ", best ",
+    log_line(str("validation loss ", fixed(state.val_loss, 4), " nats per token at step ", state.last_eval, ", best ",
                  fixed(state.best_loss, 4), " at step ", state.best_step));
   if (!state.bleus.empty())
     log_line(str("BLEU ", fixed(state.bleus.back(), 2), ", best ", fixed(best_bleu(state), 2),
-                 state.test_bleu >= 0.0 ? str(", of the test text ", fixed(state.test_bleu, 2)) : ""));
+                 state.test_bleu >= 0.0 ? str(", on the test text ", fixed(state.test_bleu, 2)) : ""));
   log_line(str("run in ", folder));
   if (outcome == Outcome::interrupted) {
-    log_line(str("stopped at step ", state.step, "; go on with: normlab train --resume --out ", folder));
+    log_line(str("stopped at step ", state.step, "; resume with: normlab train --resume --out ", folder));
     return Exit::stopped;
   }
   log_line(state.bleus.empty() ? str("next: normlab generate ", folder)
@@ -77,7 +77,7 @@ Exit report(const TrainingRun& trainer, const std::string& folder, Outcome outco
 
 Exit train(TrainOptions options) {
   const bool resuming = options.resume && fs::exists(fs::path(options.out) / "config.toml");
-  if (options.resume && options.out.empty()) throw UsageError("--resume", "which run? Name its folder with --out.");
+  if (options.resume && options.out.empty()) throw UsageError("--resume", "no run given. Name its folder with --out.");
   const LoadedConfig loaded = wanted_config(options, resuming);
   const Config& config = loaded.config;
   if (options.out.empty()) options.out = default_folder(config);
@@ -87,9 +87,9 @@ Exit train(TrainOptions options) {
       open_session({.config = config, .folder = options.out, .resuming = resuming, .command = command_line()});
   for (const std::string& note : loaded.notes) log_line(note);
   if (const std::string reason = why_not_fused(config.model, config.norm); !reason.empty())
-    log_line(str("composite kernels: the fused ones do not serve this model, ", reason));
+    log_line(str("composite kernels: the fused ones do not support this model, ", reason));
   log_line(str(config.norm.name, ": ", si(static_cast<double>(trainer->parameter_count())), " parameters, ",
-               resuming ? str("going on from step ", trainer->state().step) : "starting", ", run in ", options.out));
+               resuming ? str("resuming from step ", trainer->state().step) : "starting", ", run in ", options.out));
   Outcome outcome;
   {
     ProgressLine progress;
@@ -108,7 +108,7 @@ void add_train(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<TrainOptions>();
   options->config.add_to(*verb);
   verb->add_option("-o,--out", options->out, "folder of the run; default runs/<time>-<scheme>")->type_name("DIR");
-  verb->add_flag("--resume", options->resume, "go on with the run in --out from its latest checkpoint, bit for bit");
+  verb->add_flag("--resume", options->resume, "resume the run in --out bit-exactly from its latest checkpoint");
   verb->add_flag("--json", options->json, "print a summary as JSON on standard output");
   verb->add_flag("-q,--quiet", options->quiet, "no progress line");
   verb->footer(
@@ -116,9 +116,10 @@ void add_train(CLI::App& app, Exit& exit) {
       "  normlab train --config recipes/shakespeare-cpu.toml --out runs/plain\n"
       "  normlab train -c recipes/shakespeare-cpu.toml --set norm.scheme=lp norm.p=2.5 data.fold=3 --out runs/lp\n"
       "  normlab train --resume --out runs/lp\n"
-      "--set probe.every=50 measures attention, gradients and updates on the way; `normlab inspect --help` defines "
+      "--set probe.every=50 measures attention, gradients and updates during training; `normlab inspect --help` "
+      "defines "
       "them.\n"
-      "Ctrl-C saves and exits with 75; a second Ctrl-C ends at once. SIGUSR2 saves and goes on.");
+      "Ctrl-C saves and exits with 75; a second Ctrl-C ends immediately. SIGUSR2 saves and continues.");
   verb->callback([options, &exit] { exit = train(*options); });
 }
 

@@ -116,23 +116,24 @@ void add_translate(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<TranslateOptions>();
   SampleOptions& sample = options->sample;
   verb->add_option("--run", options->run, "run or checkpoint of a translator")->required()->type_name("DIR");
-  verb->add_option("--average", options->average, "take the mean of the run's last N checkpoints (train.keep_last)")
+  verb->add_option("--average", options->average, "average the run's last N checkpoints (train.keep_last)")
       ->check(CLI::Range(1, 1000))
       ->type_name("N");
   verb->add_option("--beam", options->beam, "hypotheses of the search, 1 is greedy; default: the run's")
       ->check(CLI::Range(1, 1000));
   verb->add_option("--length-penalty", options->length_penalty, "exponent, 0 is none; default: the run's")
       ->check(CLI::Range(0.0, 10.0));
-  verb->add_option("--n-best", options->n_best, "translations of each line, as number, score and text with tabs")
+  verb->add_option("--n-best", options->n_best, "translations per line, as number, score and text separated by tabs")
       ->check(CLI::Range(1, 1000));
-  verb->add_option("--batch", options->batch, "lines that are searched side by side, default 64; changes speed only")
+  verb->add_option("--batch", options->batch, "lines per batch, default 64; changes only the speed")
       ->check(CLI::Range(1, 4096));
-  verb->add_option("--temperature", sample.temperature, "above 0: translations are drawn, not searched for")
+  verb->add_option("--temperature", sample.temperature, "above 0: sample translations instead of searching")
       ->check(CLI::Range(0.0, 100.0));
-  verb->add_option("--top-k", sample.top_k, "draw among the k most probable subwords; 0 = all")
+  verb->add_option("--top-k", sample.top_k, "sample from the k most probable subwords; 0 = all")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--seed", sample.seed, "of the draws")->check(CLI::NonNegativeNumber);
-  verb->add_option("--detokenize", options->detokenize, "undo Moses' tokens by the rules of this language, such as en")
+  verb->add_option("--detokenize", options->detokenize,
+                   "undo Moses tokenisation with the rules of this language, such as en")
       ->type_name("LANGUAGE");
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
   verb->footer(

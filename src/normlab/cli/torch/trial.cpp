@@ -37,7 +37,7 @@ Exit run_one(const TrialOptions& options) {
   const auto last = static_cast<int64_t>(plan.trials.size());
   if (options.number < 1 || options.number > last)
     throw UsageError("trial", str("got number ", options.number, ", expected 1 to ", last, ", as ", options.folder,
-                                  " has so many trials."));
+                                  " has fewer trials."));
   const Trial& trial = plan.trials[static_cast<size_t>(options.number - 1)];
   const std::string name = name_of(plan, trial);
   const TrialRecord before = read_trial(trial);
@@ -52,7 +52,7 @@ Exit run_one(const TrialOptions& options) {
   });
   progress.finish();
   if (outcome != Outcome::interrupted) return report(name, trial);
-  log_line(str(name, " stopped; go on with: normlab trial ", options.folder, " ", options.number));
+  log_line(str(name, " stopped; resume with: normlab trial ", options.folder, " ", options.number));
   return Exit::stopped;
 }
 
@@ -70,7 +70,7 @@ void add_trial(CLI::App& app, Exit& exit) {
       "  normlab trial studies/lp 12\n"
       "  seq 70 | parallel -j 8 normlab trial studies/lp\n"
       "  sbatch --array=1-70 --wrap 'normlab trial studies/lp $SLURM_ARRAY_TASK_ID'\n"
-      "A trial that has ended is left alone; one that was stopped or killed goes on bit for bit.");
+      "A finished trial is left alone; one that was stopped or killed resumes bit-exactly.");
   verb->callback([options, &exit] { exit = run_one(*options); });
 }
 

@@ -43,21 +43,21 @@ void add_doubts(const SchemeFit& scheme, std::vector<std::string>& notes) {
   const std::string name = scheme.scheme.empty() ? "" : str(scheme.scheme, ": ");
   for (const Coefficient& each : {coefficients[3], coefficients[4]})
     if (scheme.fit.law.*each.member <= 0)
-      notes.push_back(str(name, each.name, " is not above 0: the loss does not fall as the law says, and there is no ",
+      notes.push_back(str(name, each.name, " is not above 0: the loss does not follow the law, and there is no ",
                           "compute-optimal frontier"));
-  if (scheme.fit.law.floor < 1e-3) notes.push_back(str(name, "the floor is 0: the points do not show one"));
+  if (scheme.fit.law.floor < 1e-3) notes.push_back(str(name, "the floor is 0: the data do not show one"));
   std::vector<double> sizes;
   for (const double residual : scheme.fit.residuals) sizes.push_back(std::abs(residual));
   const double usual = median(sizes);
   constexpr double too_far = 0.015;
   if (usual > too_far)
     notes.push_back(str(name, "half of the runs lie more than ", significant(100 * usual, 2),
-                        " % off the law: it does not describe them, and its coefficients say little"));
+                        " % off the law: it does not describe them, and its coefficients mean little"));
   for (size_t i = 0; i < sizes.size(); ++i)
     if (sizes[i] > std::max(10 * usual, 0.01))
       notes.push_back(str(name, "the run with n_params = ", si(scheme.runs[i].n_params),
                           ", n_tokens = ", si(scheme.runs[i].n_tokens), " lies ", significant(100 * sizes[i], 2),
-                          " % off the law, far more than the others; it is in the fit, which hardly heeds it"));
+                          " % off the law, far more than the others; it is in the fit, but has little weight"));
 }
 
 std::vector<Projection> project(const std::vector<SchemeFit>& schemes) {

@@ -15,7 +15,7 @@ struct ScalingRun {
   std::string size;    // what it shares with runs that differ only in learning rate and batch size
   double n_params = 0, n_tokens = 0, loss = 0;
   double flops = 0;                    // of its training steps; 0: not known
-  double batch = 0;                    // tokens a step; 0: not known
+  double batch = 0;                    // tokens per step; 0: not known
   double lr = 0;                       // 0: not known
   std::vector<CurvePoint> curve = {};  // validation loss over steps, the mean over folds and seeds
 };
@@ -27,7 +27,7 @@ struct ScalingData {
 
 enum class CountedParams { total, body };
 
-// One run a variant: means over its finished folds and seeds. Diverged and missing trials are left out and noted.
+// One run per variant: means over its finished folds and seeds. Diverged and missing trials are left out and noted.
 void add_study(ScalingData& data, const StudyResults& results, CountedParams counted);
 
 // A CSV file with the columns n_params, n_tokens, loss, and if it likes scheme and flops; others are ignored. Rows

@@ -141,9 +141,9 @@ Table output_table(const ChartInput& input) {
 }  // namespace
 
 const char* const bleu_text =
-    "BLEU is higher where translations are better. The difference is that of the test text, or of the development text "
-    "where there is no test text. The paired t goes over trials, so it allows for what another seed would give; the "
-    "tests of outputs go over sentences, so they allow for what another test text would give. Their interval is a "
+    "Higher BLEU is better. The difference is that of the test text, or of the development text "
+    "if there is no test text. The paired t-test is over trials, so it covers variation between seeds; the "
+    "tests of outputs are over sentences, so they cover variation between test texts. Their interval is a "
     "paired bootstrap's, their p-value that of approximate randomisation, two-sided.";
 
 std::optional<Figure> bleu_chart(const ChartInput& input) {

@@ -115,15 +115,16 @@ Series mean_series(const ChartInput& input, size_t variant, const Horizontal& x)
   return series_of(mean_points(curves), x, tokens_per_step(input.results.plan, variant));
 }
 
-constexpr const char* y_title = "validation loss (nats a token)";
+constexpr const char* y_title = "validation loss (nats per token)";
 
 Caption loss_caption(const ChartInput& input) {
   const Plan& plan = input.results.plan;
   const std::string name = name_of(input.analysis.block);
-  const std::string note = plan.folds.size() * plan.seeds.size() > 1
-                               ? str("Mean over ", name, "s; bands are \xC2\xB1 1 standard error. A ", name,
-                                     " differs alike for all variants, so judge differences by the paired chart below.")
-                               : "One trial a variant: there is no band.";
+  const std::string note =
+      plan.folds.size() * plan.seeds.size() > 1
+          ? str("Mean over ", name, "s; bands are \xC2\xB1 1 standard error. Variation between ", name,
+                "s affects all variants equally, so judge differences by the paired chart below.")
+          : "One trial per variant: there is no band.";
   return {
       "loss", "Validation loss during training", note,
       str("Curves of validation loss against training step, one for each of ", input.grid.places.size(), " variants.")};

@@ -48,11 +48,11 @@ Figure compute_chart(const ScalingAnalysis& analysis, const std::vector<Style>& 
   ScatterChart chart{
       .caption =
           {"loss-compute", "Loss against compute, with the compute-optimal frontier",
-           "A marker a run; lines: the least loss of any size at that compute by the fitted law, with 95 % bands; "
+           "One marker per run; lines: the lowest loss of any size at that compute by the fitted law, with 95 % bands; "
            "beyond the runs, up to ten times their operations, they are extrapolations.",
            "Final losses of all runs against their training operations, and the frontier of each scheme."},
       .x_title = str("training operations, ", unit.name, "FLOP"),
-      .y_title = "final validation loss, nats a token",
+      .y_title = "final validation loss, nats per token",
       .series = {},
       .log_x = true,
       .log_y = true};
@@ -88,7 +88,7 @@ Figure iso_chart(const SchemeFit& scheme, const Extent& flops) {
                                  "its marker: the best size.",
                                  "Fitted loss against model size at several budgets of compute."},
                      .x_title = str("parameters", unit.name.empty() ? "" : str(", ", unit.name)),
-                     .y_title = "fitted loss, nats a token",
+                     .y_title = "fitted loss, nats per token",
                      .series = {},
                      .log_x = true,
                      .log_y = true};
@@ -116,9 +116,9 @@ Figure advantage_chart(const ScalingAnalysis& analysis, const std::vector<Style>
   ScatterChart chart{.caption = {"scheme-against-scheme", str("Loss on the frontier, against ", baseline.scheme),
                                  str("Below zero is better than ", baseline.scheme, "; 95 % bands. Runs end at ",
                                      si(range.high), "FLOP; beyond that it is an extrapolation."),
-                                 "Difference of the fitted least losses at equal compute."},
+                                 "Difference of the lowest fitted losses at equal compute."},
                      .x_title = str("training operations, ", unit.name, "FLOP"),
-                     .y_title = "difference of loss, nats a token",
+                     .y_title = "difference of loss, nats per token",
                      .series = {},
                      .log_x = true,
                      .rule = 0.0};
@@ -160,8 +160,8 @@ std::vector<Figure> residual_charts(const ScalingAnalysis& analysis) {
       for (const ScalingRun& run : scheme.runs) range.include(run.*member);
     const Prefix unit = prefix_of(range.high);
     ScatterChart chart{.caption = {id, str("Residuals against ", what),
-                                   "Log of the measured loss less log of the fitted one: 0.01 is about one per cent. A "
-                                   "bow or a slope would mean that the law does not describe the runs.",
+                                   "Log of the measured loss minus log of the fitted one: 0.01 is about one percent. "
+                                   "Curvature or a slope means that the law does not describe the runs.",
                                    "Residuals of the fit."},
                        .x_title = str(what, unit.name.empty() ? "" : str(", ", unit.name)),
                        .y_title = "residual of log loss",
@@ -192,8 +192,8 @@ std::vector<Figure> batch_charts(const ScalingAnalysis& analysis) {
                                  "Where twice the batch no longer halves the steps; 95 % intervals of the bootstrap. "
                                  "Training moves from right to left.",
                                  "Critical batch size of each scheme at several losses."},
-                     .x_title = "validation loss reached, nats a token",
-                     .y_title = "critical batch, tokens a step",
+                     .x_title = "validation loss reached, nats per token",
+                     .y_title = "critical batch, tokens per step",
                      .series = {},
                      .log_y = true};
   for (size_t g = 0; g < groups.size(); ++g) {

@@ -22,21 +22,21 @@ std::vector<FitPart> fit_parts(const ScalingAnalysis& analysis) {
   if (!analysis.schemes.empty()) {
     parts.push_back({"Loss against compute",
                      "Operations of a run are those of its training steps. The frontier follows from the law: at each "
-                     "compute, the size with the least fitted loss.",
+                     "compute, the size with the lowest fitted loss.",
                      frontier_charts(analysis),
                      {coefficient_table(analysis)}});
     if (!analysis.projections.empty()) parts[0].tables.push_back(projection_table(analysis));
     parts.push_back(
         {"Does the law describe the runs?",
-         str("The law is fitted to log loss with Huber's loss, from a full grid of starts. Intervals come from "
-             "a bootstrap and suppose that the law is right: they do not cover that it may not be. ",
+         str("The law is fitted to log loss with the Huber loss, from a full grid of starts. Intervals come from "
+             "a bootstrap and assume that the law is correct. ",
              join(bootstrap_texts(analysis), " ")),
          residual_charts(analysis),
          {goodness_table(analysis), run_table(analysis)}});
   }
   if (!analysis.batches.empty())
     parts.push_back({"How large a batch?",
-                     "Of each batch size the fewest steps to a loss, over its learning rates, and through them "
+                     "For each batch size the fewest steps to a loss, over its learning rates, fitted with "
                      "S = S_min + T_min / B: the critical batch is T_min / S_min tokens.",
                      batch_charts(analysis),
                      {batch_table(analysis)}});

@@ -35,7 +35,7 @@ std::string sentence_of(const Projection& projection, const ScalingAnalysis& ana
   if (shown)
     out += str("the best ", rival, " is expected ", loss.value < 0 ? "below" : "above", " the best ", baseline);
   else
-    out += str("the best ", rival, " and the best ", baseline, " cannot be told apart");
+    out += str("the best ", rival, " and the best ", baseline, " do not differ significantly");
   return str(out, ": difference of loss ", short_number(loss.value, 3), " nats, ", interval_text(loss), "; ", baseline,
              " needs ", short_number(factor.value, 3), " times as many operations for the same loss, ",
              interval_text(factor), ".");
@@ -65,7 +65,7 @@ std::vector<std::string> scaling_findings(const ScalingAnalysis& analysis) {
     if (each.multiple == 1) found.push_back(sentence_of(each, analysis));
   if (analysis.shared)
     found.push_back(str(analysis.shared->p_value <= 0.05 ? "The schemes do not share their exponents"
-                                                         : "That the schemes share their exponents is not refuted",
+                                                         : "The data are consistent with shared exponents",
                         " (p ", p_text(analysis.shared->p_value),
                         "; shared they are exp_params = ", significant(analysis.shared->exp_params, 3),
                         ", exp_tokens = ", significant(analysis.shared->exp_tokens, 3), ")."));
@@ -90,7 +90,7 @@ std::vector<std::string> bootstrap_texts(const ScalingAnalysis& analysis) {
     const std::string found = str(
         unequal ? "the size of the residuals may depend on N or D" : "their size does not show a dependence on N or D",
         " (test of Breusch and Pagan on their sizes, p ", p_text(variance.p_value),
-        !unequal && each.runs.size() < few_runs ? "; few runs seldom show it" : "", ")");
+        !unequal && each.runs.size() < few_runs ? "; with few runs the test has little power" : "", ")");
     texts.push_back(str("Intervals", each.scheme.empty() ? "" : str(" of ", each.scheme), ": ",
                         bootstrap_names[static_cast<size_t>(kind)], " bootstrap, ",
                         chosen ? str("because ", found) : str("as asked for; ", found), "."));
@@ -117,7 +117,7 @@ Table coefficient_table(const ScalingAnalysis& analysis) {
 }
 
 Table goodness_table(const ScalingAnalysis& analysis) {
-  Table table{"Goodness of fit; residuals are those of log loss, so 0.01 is about one per cent",
+  Table table{"Goodness of fit; residuals are those of log loss, so 0.01 is about one percent",
               {{"law", "law", Align::left, Best::none},
                {"points", "points"},
                {"coefficients", "coefficients"},
@@ -146,7 +146,7 @@ Table projection_table(const ScalingAnalysis& analysis) {
                {"operations", "flops"},
                {"times the largest run", "multiple"},
                {"difference of loss, nats", "loss_difference"},
-               {str("operations that ", baseline, " needs for the same, over these"), "compute_factor"}},
+               {str("operations that ", baseline, " needs for the same loss, as a multiple"), "compute_factor"}},
               {}};
   for (const Projection& each : analysis.projections)
     table.rows.push_back({text_cell(analysis.schemes[each.scheme].scheme),
@@ -158,7 +158,7 @@ Table projection_table(const ScalingAnalysis& analysis) {
 }
 
 Table batch_table(const ScalingAnalysis& analysis) {
-  Table table{"Critical batch size, in tokens a step, with 95 % intervals",
+  Table table{"Critical batch size, in tokens per step, with 95 % intervals",
               {{"scheme", "scheme", Align::left, Best::none},
                {"size", "size", Align::left, Best::none},
                {"loss reached", "loss"},

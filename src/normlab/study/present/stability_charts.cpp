@@ -109,16 +109,17 @@ std::optional<Figure> rate_chart(const ChartInput& input) {
   const auto lines = rate ? lines_along(input.grid, *rate) : std::nullopt;
   if (!lines) return std::nullopt;
   const std::vector<Sensitivity> found = sensitivities(input.results, input.grid);
-  DotChart chart{
-      {"rates", "Final loss against learning rate",
-       "Mean over trials \xC2\xB1 1 standard error; faint dots are trials. A run that diverged or ended above "
-       "its start counts as its start. Beside each name: the learning-rate sensitivity, the mean over rates "
-       "of the loss above that of the best rate (Wortsman et al. 2023), with its standard error.",
-       "The final validation loss for each learning rate, one series for each variant."},
-      input.grid.dimensions[*rate].values,
-      "peak learning rate",
-      "validation loss (nats a token)",
-      {}};
+  DotChart chart{{"rates", "Final loss against learning rate",
+                  "Mean over trials \xC2\xB1 1 standard error; faint dots are trials. A run that diverged or whose "
+                  "final loss is above "
+                  "its initial loss counts with its initial loss. Next to each name: the learning-rate sensitivity, "
+                  "the mean over rates "
+                  "of the loss above that of the best rate (Wortsman et al. 2023), with its standard error.",
+                  "The final validation loss for each learning rate, one series for each variant."},
+                 input.grid.dimensions[*rate].values,
+                 "peak learning rate",
+                 "validation loss (nats per token)",
+                 {}};
   const auto styles = category_styles(lines->labels.size());
   for (size_t i = 0; i < lines->labels.size(); ++i) {
     chart.series.push_back(dots(input.results, lines->places[i], loss_of));
@@ -230,7 +231,7 @@ std::vector<Figure> stability_charts(const ChartInput& input) {
   const auto add = [&](std::optional<Figure> figure) {
     if (figure) figures.push_back(std::move(*figure));
   };
-  constexpr const char* note = "Mean over trials; the band goes from the least to the largest trial.";
+  constexpr const char* note = "Mean over trials; the band spans the smallest to the largest trial.";
   add(rate_chart(input));
   add(over_time(input,
                 {"logits", "Largest attention logit during training", str("Over all layers and heads. ", note),

@@ -122,7 +122,7 @@ std::vector<Cell> trial_row(const ChartInput& input, const TrialResult& trial, c
 }  // namespace
 
 Table summary_table(const ChartInput& input) {
-  Table table{"Summary, a row a variant", {{"variant", "", Align::left}}, {}};
+  Table table{"Summary, one row per variant", {{"variant", "", Align::left}}, {}};
   add_grid_columns(table, input.grid);
   for (const char* name : {"trials",
                            "finished",

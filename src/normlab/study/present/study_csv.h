@@ -7,7 +7,7 @@
 namespace normlab {
 
 // In both, columns of times come last: the others are the same, byte for byte, whenever the results are.
-Table summary_table(const ChartInput& input);  // a row a variant
-Table trial_table(const ChartInput& input);    // a row a trial
+Table summary_table(const ChartInput& input);  // one row per variant
+Table trial_table(const ChartInput& input);    // one row per trial
 
 }  // namespace normlab

@@ -43,15 +43,15 @@ std::string friedman_text(const ChartInput& input) {
     return str("The Friedman test over all variants needs two ", name_of(analysis.block),
                "s that every variant has finished.");
   const FriedmanTest& test = *analysis.friedman;
-  return str("Friedman test that all ", analysis.ranked.size(), " variants rank alike over ", analysis.ranked_blocks,
+  return str("Friedman test that all ", analysis.ranked.size(), " variants rank equally over ", analysis.ranked_blocks,
              " ", name_of(analysis.block),
              "s: Iman and Davenport's F = ", std::isfinite(test.f) ? significant(test.f, 3) : "infinite", ", p ",
              p_text(test.f_p_value), ". Average ranks that differ by ",
              significant(nemenyi_critical_difference(analysis.ranked.size(), analysis.ranked_blocks), 3),
-             " or more are different at 95 % over all pairs (Nemenyi).",
+             " or more are significantly different at 95 % over all pairs (Nemenyi).",
              analysis.block == BlockKind::fold
-                 ? " Both take folds as independent, but folds share most of their training text: this p is too small "
-                   "and this distance too short. They are a second look, not the verdict."
+                 ? " Both assume independent folds, but folds share most of their training text: this p is too small "
+                   "and this distance too short. They are a second opinion, not the verdict."
                  : "");
 }
 
@@ -59,13 +59,13 @@ constexpr const char* tests_over_seeds =
     "Each trial is compared with the baseline's trial on the same seed. Interval and p come from the paired t-test, "
     "and "
     "Holm's correction allows for the number of comparisons in both: an interval excludes 0 exactly where Holm's p is "
-    "at most 0.05. All trials share one fold: what another fold would say is not known.";
+    "at most 0.05. All trials share one fold, so other validation text is not covered.";
 constexpr const char* tests_over_folds =
     "Each trial is compared with the baseline's trial on the same fold and seed. Folds share most of their training "
     "text, so interval and p come from the corrected resampled t-test (Nadeau and Bengio), and Holm's correction "
     "allows "
     "for the number of comparisons in both: an interval excludes 0 exactly where Holm's p is at most 0.05. Wilcoxon's "
-    "exact test ignores what folds share: it is a second look, not the verdict.";
+    "exact test ignores what folds share: it is a second opinion, not the verdict.";
 
 // What both the page and the Markdown show, in its order.
 struct Part {
@@ -96,7 +96,7 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
     parts.insert(parts.begin(), {"Which translates best?", bleu_text, {&*charts.bleu}, bleu_tables(input)});
   if (!groups.empty()) parts.push_back(group_part(input, groups, charts));
   parts.push_back(
-      {"How fast does it learn?",
+      {"How fast does it converge?",
        "Steps and processor time until the curve, linear between evaluations, first reaches the target. A "
        "factor is the geometric mean over all pairs, its interval that of the same t-test on logarithms, at the level "
        "of the comparison above. A variant that does not reach the target counts as not faster, with a ratio of at "
@@ -135,7 +135,7 @@ Section setup_section(const ChartInput& input) {
   const Table differences = config_table(input);
   Section section{"Set-up", "", {}};
   if (differences.columns.size() == 2)
-    section.text = str("The variants differ in ", differences.columns[1].title, " and in nothing else.");
+    section.text = str("The variants differ in ", differences.columns[1].title, " only.");
   else
     section.blocks.push_back(folded(differences));
   section.blocks.push_back(collapsed("study.toml", code_block(to_toml(input.results.plan.spec))));

@@ -53,12 +53,12 @@ Table loss_table(const ChartInput& input) {
     longest = std::max(longest, median_if_any(summary.cpu_seconds).value_or(0));
   const Unit unit = time_unit(longest);
   Table table{
-      str("Validation loss at the end of training, nats a token; means over ", name_of(input.analysis.block), "s"),
+      str("Validation loss at the end of training, nats per token; means over ", name_of(input.analysis.block), "s"),
       {{"", "variant", Align::left},
        {"trials", "", Align::right},
        {"final loss", "", Align::right, Best::lowest},
        {"std. error", "", Align::right},
-       {"best on the way", "", Align::right, Best::lowest},
+       {"best during training", "", Align::right, Best::lowest},
        {"average rank", "", Align::right, Best::lowest},
        {str("processor time (", unit.name, ")"), "", Align::right}},
       {}};
@@ -100,13 +100,13 @@ Table speed_table(const ChartInput& input) {
                                ? str("a validation loss of ", number(*input.analysis.target))
                                : str("the final loss of ", input.results.plan.variants[input.analysis.baseline].label,
                                      " in the same ", name_of(input.analysis.block));
-  Table table{str("The way to ", goal, "; factors above 1 are faster than the baseline"),
+  Table table{str("Convergence to ", goal, "; a speed-up above 1 is faster than the baseline"),
               {{"", "variant", Align::left},
                {str(name_of(input.analysis.block), "s that reach it"), "", Align::right},
                {"steps", "", Align::right, Best::lowest},
-               {"as fast in steps", "", Align::right},
+               {"speed-up, steps", "", Align::right},
                {interval_name(input.analysis), "", Align::right},
-               {"as fast in time", "", Align::right},
+               {"speed-up, time", "", Align::right},
                {interval_name(input.analysis), "", Align::right}},
               {}};
   for (const Comparison& comparison : input.analysis.comparisons) {
@@ -132,7 +132,7 @@ Table config_table(const ChartInput& input) {
     configs.push_back(std::find_if(plan.trials.begin(), plan.trials.end(), [&](const Trial& trial) {
                         return trial.variant == i;
                       })->config);
-  Table table{"What the variants differ in", {{"", "variant", Align::left}}, {}};
+  Table table{"How the variants differ", {{"", "variant", Align::left}}, {}};
   for (size_t i = 0; i < configs.size(); ++i) table.rows.push_back({text_cell(row_name(input, i))});
   std::vector<FieldList> lists;
   for (Config& config : configs) lists.push_back(fields(config));

@@ -79,14 +79,14 @@ std::string tuning_text(const ChartInput& input) {
   return str("Every variant was trained once per value of ", results.plan.spec.tune.key,
              " at full length, and its own best value is used in the study: ",
              plural(results.tuning_trials, "tuning trial"), ", ", clock_time(results.tuning_cpu_seconds),
-             " of processor time, beside ", clock_time(results.trials_cpu_seconds), " for the study itself.");
+             " of processor time, compared with ", clock_time(results.trials_cpu_seconds), " for the study itself.");
 }
 
 std::vector<std::string> tuning_notices(const StudyResults& results) {
   const Plan& plan = results.plan;
   std::vector<std::string> notices;
   if (!plan.is_tuned())
-    notices.push_back(str("The tuning of ", plan.spec.tune.key, " has not ended; trials start once it has."));
+    notices.push_back(str("The tuning of ", plan.spec.tune.key, " has not finished; trials start after it."));
   std::vector<std::string> extended;
   for (size_t v = 0; v < plan.tuned.size(); ++v) {
     const TunedVariant& tuned = plan.tuned[v];

@@ -39,7 +39,7 @@ std::string evidence_text(const Analysis& analysis, const Comparison& comparison
   const BlockKind block = analysis.block;
   const std::string blocks = plural(comparison.blocks.size(), name_of(block));
   if (!comparison.t) {
-    return comparison.blocks.size() < 2 ? str("; one ", name_of(block), ", which cannot say whether this is chance")
+    return comparison.blocks.size() < 2 ? str("; one ", name_of(block), ", which does not show whether this is chance")
                                         : str("; the same difference in all ", blocks, ", so there is nothing to test");
   }
   const int decimals = decimals_for(*comparison.mean, *comparison.adjusted);
@@ -50,18 +50,19 @@ std::string evidence_text(const Analysis& analysis, const Comparison& comparison
 std::string answer(const StudyResults& results, const Analysis& analysis, const Comparison* best) {
   const std::string baseline = spoken_label(results, analysis.baseline);
   const auto finished = std::count_if(results.trials.begin(), results.trials.end(), is_finished);
-  if (finished == 0) return str("Nothing has finished yet: 0 of ", plural(results.trials.size(), "trial"), ".");
+  if (finished == 0) return str("No trial has finished yet: 0 of ", plural(results.trials.size(), "trial"), ".");
   if (!best)
-    return str("Nothing can be compared yet: no ", name_of(analysis.block), " is finished both for the baseline, ",
+    return str("No comparison is possible yet: no ", name_of(analysis.block), " is finished both for the baseline, ",
                baseline, ", and for another variant.");
   const std::string rival = spoken_label(results, best->variant), evidence = str(evidence_text(analysis, *best), ".");
-  if (*best->mean == 0) return str(rival, " ends exactly where ", baseline, " does", evidence);
+  if (*best->mean == 0) return str(rival, " and ", baseline, " have exactly the same final loss", evidence);
   if (*best->mean > 0)
-    return str("No variant ends below ", baseline, ": the nearest, ", rival, ", ends ", difference_text(*best), " it",
-               evidence);
-  if (!best->t || differs(*best)) return str(rival, " ends ", difference_text(*best), " ", baseline, evidence);
-  return str("No variant is shown to be better than ", baseline, ": the lowest, ", rival, ", ends ",
-             difference_text(*best), " it, within chance", evidence);
+    return str("No variant has a lower final loss than ", baseline, ": the nearest, ", rival, ", is ",
+               difference_text(*best), " it", evidence);
+  if (!best->t || differs(*best))
+    return str(rival, " has a final loss ", difference_text(*best), " that of ", baseline, evidence);
+  return str("No variant is significantly better than ", baseline, ": the lowest, ", rival, ", is ",
+             difference_text(*best), " it, which may be chance", evidence);
 }
 
 std::string list_of(const StudyResults& results, const Analysis& analysis, bool better, const Comparison* best) {
@@ -78,26 +79,25 @@ std::string factor_text(const Analysis& analysis, const SpeedUp& speed) {
                                    ? str(" (", interval_name(analysis), " ", significant(speed.interval->low, 3),
                                          " to ", significant(speed.interval->high, 3), ")")
                                    : "";
-  return str(bounds[static_cast<size_t>(speed.bound())], significant(*speed.factor, 3), " times as fast", interval);
+  return str(bounds[static_cast<size_t>(speed.bound())], significant(*speed.factor, 3), "x", interval);
 }
 
 std::string speed_text(const StudyResults& results, const Analysis& analysis, const Comparison& best) {
   if (!best.in_steps) return "";
   const SpeedUp& steps = *best.in_steps;
-  const std::string goal = analysis.target
-                               ? str("a validation loss of ", number(*analysis.target))
-                               : str("the loss at which ", spoken_label(results, analysis.baseline), " ends");
-  const std::string factors =
-      str(factor_text(analysis, steps), " in steps, ", factor_text(analysis, *best.in_seconds), " in processor time");
+  const std::string goal = analysis.target ? str("a validation loss of ", number(*analysis.target))
+                                           : str("the final loss of ", spoken_label(results, analysis.baseline));
+  const std::string factors = str(factor_text(analysis, steps), " in steps and ",
+                                  factor_text(analysis, *best.in_seconds), " in processor time");
   const std::string name = name_of(analysis.block),
                     reaches = str(spoken_label(results, best.variant), " reaches ", goal);
-  if (steps.bound() == Bound::none) return str(reaches, " ", factors, ".");
+  if (steps.bound() == Bound::none) return str(reaches, " with a speed-up of ", factors, ".");
   const std::string in_some = str(reaches, " in ", steps.reached(), " of ", plural(steps.ratios.size(), name));
   if (steps.reached() == 0) return str(in_some, ".");
   const std::string others = steps.reached() == steps.ratios.size()
                                  ? str("the baseline does not reach it in ", plural(steps.only_rival, name))
                                  : str("with the other ", name, "s counted as not faster");
-  return str(in_some, "; ", others, ", it is ", factors, ".");
+  return str(in_some, "; ", others, ", the speed-up is ", factors, ".");
 }
 
 std::string detail(const StudyResults& results, const Analysis& analysis, const Comparison* best) {
@@ -135,7 +135,7 @@ std::vector<KeyFigure> key_figures(const StudyResults& results, const Analysis& 
             ? ""
             : str("; ", speed.reached(), " of ", plural(speed.ratios.size(), name_of(analysis.block)), " reach it");
     figures.push_back(
-        {str(bound_sign(speed), significant(*speed.factor, 3), " ×"), str("as fast in steps ", goal, in_some)});
+        {str(bound_sign(speed), significant(*speed.factor, 3), "x"), str("speed-up in steps ", goal, in_some)});
   }
   return figures;
 }
@@ -153,7 +153,7 @@ void add_progress_notice(std::vector<std::string>& notices, const StudyResults& 
   }
   if (!all_ended)
     notices.push_back(str("The study is not complete: ", progress_text(results),
-                          ". What is said here rests on the trials that have finished. To do what is missing, run: "
+                          ". This report uses the finished trials. To run the missing ones: "
                           "normlab compare --out ",
                           results.plan.folder.string()));
   if (troubles.size() > named) {
@@ -170,27 +170,26 @@ void add_doubts(std::vector<std::string>& notices, const StudyResults& results, 
     if (variant.diverged > 0)
       notices.push_back(str(spoken_label(results, i), " diverged in ", variant.diverged, " of ",
                             plural(variant.planned, "trial"),
-                            ". These are left out of every mean, which flatters this variant."));
+                            ". These trials are excluded from every mean, which favours this variant."));
   }
   const bool by_seed = analysis.block == BlockKind::seed;
   const size_t blocks = by_seed ? results.plan.seeds.size() : results.plan.folds.size();
   const std::string name = name_of(analysis.block);
   if (by_seed)
     notices.push_back(
-        "The study has one fold: its intervals and tests are over seeds, and say nothing about other validation text.");
+        "The study has one fold: its intervals and tests are over seeds and do not cover other validation text.");
   if (blocks == 1)
-    notices.push_back(
-        "The study has one fold. There are no intervals and no tests: one fold cannot tell a difference from chance.");
+    notices.push_back("The study has one fold and one seed, which give no intervals and no tests.");
   else if (blocks < 6)
     notices.push_back(str("With ", blocks, " ", name, "s Wilcoxon's exact test cannot fall below p = ",
                           significant(std::pow(2.0, 1.0 - static_cast<double>(blocks)), 3),
-                          ", and intervals are wide. Ten ", name, "s are a better base for a claim."));
+                          ", and intervals are wide. Ten ", name, "s are a better basis for a claim."));
   if (results.provenance.versions.size() > 1 || results.provenance.machines.size() > 1)
     notices.push_back(
         "Trials were run by several versions of the program or on several machines: do not compare their times.");
   if (results.without_gains > 0)
     notices.push_back(str("The checkpoints of ", plural(results.without_gains, "finished trial"),
-                          " cannot be read: their learned gains are left out, their losses are not."));
+                          " cannot be read: their learned gains are missing here, but their losses are included."));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace normlab {
 
 Table size_table(const Plan& plan, int vocab_size) {
-  Table table{"Sizes and horizons, one row a variant",
+  Table table{"Sizes and horizons, one row per variant",
               {{"variant", "variant", Align::left, Best::none},
                {"layers", "n_layers"},
                {"width", "d_model"},
@@ -21,7 +21,7 @@ Table size_table(const Plan& plan, int vocab_size) {
                {"batch", "batch_size"},
                {"steps", "max_steps"},
                {"lr", "lr"},
-               {"FLOP a trial", "flops"}},
+               {"FLOP per trial", "flops"}},
               {}};
   for (size_t v = 0; v < plan.variants.size(); ++v) {
     const Config& config = plan.trials[v].config;  // the first fold and seed have all variants in order

@@ -61,11 +61,11 @@ Sized sized(const LadderConfig& rung, const std::vector<Setting>& run) {
 
 void list_fields(LadderConfig& c, FieldList& list) {
   list.section("ladder");
-  list.integer("depth", c.depth, {.min = 1, .max = 1000}, "the dial: number of blocks; a list makes the sizes");
+  list.integer("depth", c.depth, {.min = 1, .max = 1000}, "the dial: number of blocks; a list gives the sizes");
   list.integer("tokens", c.tokens, {.min = 0},
-               "training tokens, the same for all sizes; a list makes the horizons; 0 = by tokens_per_param");
+               "training tokens, the same for all sizes; a list gives the horizons; 0 = by tokens_per_param");
   list.real("tokens_per_param", c.tokens_per_param, {.min = 0.0, .open_min = true},
-            "training tokens for each weight of the blocks' matrices; a list makes the horizons");
+            "training tokens for each weight of the blocks' matrices; a list gives the horizons");
   list.integer("width_per_layer", c.width_per_layer, {.min = 1, .max = 1 << 16}, "d_model = depth times this");
   list.integer("head_width", c.head_width, {.min = 1, .max = 1 << 16}, "n_heads = d_model over this");
   list.real("batch_exponent", c.batch_exponent, {.min = 0.0, .max = 1.0},
@@ -73,7 +73,7 @@ void list_fields(LadderConfig& c, FieldList& list) {
   list.real("lr_exponent", c.lr_exponent, {.min = 0.0, .max = 1.0},
             "optim.lr and optim.min_lr fall as this power of compute, from the first rung");
   list.integer("evaluations", c.evaluations, {.min = 0, .max = 1000000},
-               "of each run, evenly spaced over its steps; 0 = as train.eval_every says");
+               "evaluations per run, evenly spaced over its steps; 0 = use train.eval_every");
 }
 
 bool is_ladder_key(const std::string& key) { return key.starts_with("ladder."); }
@@ -82,7 +82,7 @@ void check_ladder(const std::vector<Setting>& ladder) {
   for (const Setting& each : ladder)
     if (each.is_list && !contains(dials, each.key))
       throw UsageError(each.where,
-                       str(each.key, " is one rule for all sizes; got a list. Lists may stand for ",
+                       str(each.key, " is one rule for all sizes; got a list. Lists are allowed for ",
                            "ladder.depth, ladder.tokens, ladder.tokens_per_param, optim.lr and train.batch_size."));
   const auto has = [&](std::string_view key) {
     return std::any_of(ladder.begin(), ladder.end(), [&](const Setting& each) { return each.key == key; });
@@ -90,7 +90,8 @@ void check_ladder(const std::vector<Setting>& ladder) {
   if (!ladder.empty() && !has(dials[0]))
     throw UsageError("ladder.depth", "is missing; expected the depths of the ladder, such as depth = [2, 3, 4, 6].");
   if (has(dials[1]) && has(dials[2]))
-    throw UsageError("ladder.tokens", "and ladder.tokens_per_param both say how long to train. Leave out either.");
+    throw UsageError("ladder.tokens",
+                     "and ladder.tokens_per_param both set the training length. Leave out one of them.");
 }
 
 std::vector<Setting> rung_settings(const std::vector<Setting>& ladder, const std::vector<Setting>& chosen,

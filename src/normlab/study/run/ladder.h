@@ -3,7 +3,7 @@
 //   n_layers = depth,   d_model = depth width_per_layer,   n_heads = d_model / head_width,   d_ff = 4 d_model
 //   W = entries of the matrices of all blocks,   tokens as said, or tokens_per_param W
 //   C = W tokens, over that of the first depth and the first horizon of the study
-//   batch_size = train.batch_size C^batch_exponent,   lr = optim.lr C^-lr_exponent, and min_lr alike
+//   batch_size = train.batch_size C^batch_exponent,   lr = optim.lr C^-lr_exponent, and min_lr likewise
 //   max_steps = tokens / (batch_size accumulate seq_len), rounded up,   eval_every = max_steps / evaluations
 //
 // W is the same for all schemes, so that they see the same tokens. The default exponents are those of DeepSeek LLM

@@ -95,7 +95,7 @@ std::string tuned_value(const TuneConfig& tune, const TunedVariant& variant) {
 
 Config config_of(const StudySpec& spec, const Variant& variant, int fold, int64_t seed,
                  std::vector<std::string>& notes) {
-  std::vector<Setting> settings = {study_setting("train.threads", "1")};  // trials run side by side, one thread each
+  std::vector<Setting> settings = {study_setting("train.threads", "1")};  // trials run in parallel, one thread each
   for (const Setting& each : spec.settings)
     if (!each.is_list) settings.push_back(each);
   std::vector<Setting> rung;
@@ -183,7 +183,8 @@ Plan make_plan(const StudySpec& spec, const fs::path& folder) {
   else
     plan.seeds.push_back(defaults.train.seed);
   if (plan.folds.size() * plan.seeds.size() < 2)
-    plan.notes.push_back("one fold and one seed: no difference can be told from chance. Try data.fold=[0,1,2].");
+    plan.notes.push_back(
+        "one fold and one seed: differences cannot be distinguished from chance. Try data.fold=[0,1,2].");
 
   std::vector<Variant> variants = plan.variants;
   if (spec.tune.wanted()) {
@@ -218,7 +219,7 @@ Plan load_plan(const fs::path& folder) {
   const fs::path file = folder / "study.toml";
   if (!fs::is_regular_file(file))
     throw DataError(folder.string(),
-                    "is not a study; expected a folder with study.toml, as `normlab compare` makes it.");
+                    "is not a study; expected a folder with study.toml, as written by `normlab compare`.");
   const std::vector<Setting> settings = read_toml(file.string());
   const Setting* version = find_setting(settings, "normlab");
   try {
@@ -235,8 +236,8 @@ void require_this_version(const Plan& plan) {
   if (plan.spec.version == NORMLAB_VERSION) return;
   throw DataError(
       plan.folder.string(),
-      str("this study was begun with normlab ", plan.spec.version.empty() ? "of no version" : plan.spec.version,
-          ", and this is ", NORMLAB_VERSION, ". Go on with that version, or choose another --out."));
+      str("this study was started with normlab ", plan.spec.version.empty() ? "of no version" : plan.spec.version,
+          ", and this is ", NORMLAB_VERSION, ". Resume with that version, or choose another --out."));
 }
 
 }  // namespace normlab

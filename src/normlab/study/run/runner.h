@@ -1,4 +1,4 @@
-// The runner: trials side by side, each in a process of its own.
+// The runner: trials in parallel, each in a process of its own.
 #pragma once
 
 #include <sys/types.h>

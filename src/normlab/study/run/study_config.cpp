@@ -74,10 +74,10 @@ std::string toml_of(const FieldList& list, const Setting& setting, std::string_v
 
 void list_fields(StudyConfig& c, FieldList& list) {
   list.section("study");
-  list.text("title", c.title, "heading of the report; empty: the name of the folder");
+  list.text("title", c.title, "title of the report; empty: the name of the folder");
   list.text("baseline", c.baseline, "label of the variant that the others are compared with; empty: the first");
   list.real("target_loss", c.target_loss, {.min = 0.0},
-            "convergence speed is the way to this validation loss; 0 = the baseline's final one, fold by fold");
+            "convergence speed is measured to this validation loss; 0 = the baseline's final loss, per fold");
 }
 
 StudySpec read_study(const std::vector<Setting>& settings) {
@@ -130,7 +130,7 @@ std::string to_toml(const StudySpec& spec) {
   const FieldList list = fields(scratch);
 
   std::string out =
-      str("# What `normlab compare` runs here; `normlab compare --out` with this folder goes on.\nnormlab = ",
+      str("# What `normlab compare` runs here; `normlab compare --out` with this folder resumes it.\nnormlab = ",
           toml_text(spec.version), "\n\n", to_toml(study_list), to_toml(spec.tune, list));
   LadderConfig rules;
   FieldList ladder_list;

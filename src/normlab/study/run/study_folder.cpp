@@ -31,8 +31,8 @@ void check_trials(const Plan& plan, const std::string& data_sha256) {
     const TrialRecord record = read_trial(trial);
     if (record.ended() && record.data_sha256 != data_sha256)
       throw DataError(trial.folder.string(),
-                      "the text has changed since this trial was run. Go on with the text the "
-                      "study was begun with, or choose another --out.");
+                      "the text has changed since this trial was run. Resume with the text the "
+                      "study was started with, or choose another --out.");
   }
 }
 

@@ -44,7 +44,7 @@ TrialRecord read_record(const fs::path& file) {
             .data_sha256 = in.at("data_sha256"),
             .message = in.value("message", "")};
   } catch (const Json::exception&) {
-    return damaged("trial.json is not what a trial writes");
+    return damaged("trial.json is not a valid trial record");
   }
 }
 
@@ -108,8 +108,8 @@ void require_same_trial(const Trial& trial) {
       differing.push_back(str(each.key, " is ", each.a, " there and ", each.b, " in the study"));
   if (!differing.empty())
     throw UsageError(trial.folder.string(),
-                     str("this trial was begun with another configuration: ", join(differing, "; "),
-                         ". Choose another --out, or delete the folder to have it run anew."));
+                     str("this trial was started with another configuration: ", join(differing, "; "),
+                         ". Choose another --out, or delete the folder to run it again."));
 }
 
 void write_record(const Trial& trial, const TrialRecord& record) {

@@ -38,7 +38,7 @@ TuneConfig read_tune(const std::vector<Setting>& settings, const FieldList& list
   FieldList own;
   own.section("study.tune");
   own.text("key", tune.key, "the key to tune, such as optim.lr");
-  own.integer("seed", tune.seed, {.min = 0, .max = 9e15}, "seed of the tuning trials, none of the study's own");
+  own.integer("seed", tune.seed, {.min = 0, .max = 9e15}, "seed of the tuning trials, not used by the study itself");
   for (const Setting& setting : settings) {
     has_seed = has_seed || setting.key == "study.tune.seed";
     if (setting.key == "study.tune.values")

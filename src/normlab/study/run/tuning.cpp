@@ -72,7 +72,7 @@ void check_tune(const Plan& plan) {
     return find_setting(variant.settings, tune.key) != nullptr;
   });
   if (in_variant || (listed && listed->is_list))
-    throw UsageError("study.tune.key", str("the study varies ", tune.key, " as well. Leave out either."));
+    throw UsageError("study.tune.key", str("the study varies ", tune.key, " as well. Leave out one of them."));
   if (!varies_between_trials(tune.key))
     throw UsageError("study.tune.key", str(tune.key, " must be the same for all trials of a study."));
 }

@@ -1,4 +1,4 @@
-// How fast trials train on this machine, from ten steps of each of as many as will run side by side.
+// How fast trials train on this machine, from ten steps of each of as many as will run in parallel.
 #pragma once
 
 #include "normlab/study/run/cost.h"
