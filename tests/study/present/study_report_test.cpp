@@ -91,12 +91,12 @@ TEST(StudyReport, TablesAgreeWithTheAnalysis) {
 TEST(StudyReport, SaysWhatRestsOnIndependentFolds) {
   const std::string page = file_of(report_of(with_times(1)), "report.md");
   EXPECT_THAT(page,
-              HasSubstr("(Nemenyi). Both take folds as independent, but folds share most of their training text"));
+              HasSubstr("(Nemenyi). Both assume independent folds, but folds share most of their training text"));
   const Plan seeds = sample_plan("p = [2, 3]\n[data]\nfold = 3\n[train]\nseed = [1, 2, 3]\n");
   const StudyReport by_seed = report_of(sample_results(seeds, [](size_t variant, int, int64_t seed) {
     return 2 + 0.01 * static_cast<double>(variant) * static_cast<double>(seed);
   }));
-  EXPECT_THAT(file_of(by_seed, "report.md"), Not(HasSubstr("as independent")));
+  EXPECT_THAT(file_of(by_seed, "report.md"), Not(HasSubstr("independent folds")));
 }
 
 TEST(StudyReport, SummaryHasAdjustedIntervalsAndFoldsThatReach) {
@@ -131,7 +131,7 @@ TEST(StudyReport, GridHasAMapAndGroups) {
 TEST(StudyReport, NothingFinishedIsStillAReport) {
   StudyResults results = with_times(1);
   for (TrialResult& trial : results.trials) trial = {.variant = trial.variant, .fold = trial.fold, .seed = trial.seed};
-  EXPECT_THAT(file_of(report_of(results), "report.html"), HasSubstr("Nothing has finished yet"));
+  EXPECT_THAT(file_of(report_of(results), "report.html"), HasSubstr("No trial has finished yet"));
 }
 
 TEST(StudyReport, IsWritten) {

@@ -89,7 +89,7 @@ TEST(Ladder, Refusals) {
   refused("depth = [2, 3]\n", "[train]\nmax_steps = 5\n", "train.max_steps is derived");
   refused("depth = [2, 3]\ndepths = 3\n", "", "depth");
   refused("depth = [0, 3]\n", "", "ladder.depth");
-  refused("depth = [2, 3]\ntokens = 1000\ntokens_per_param = 5\n", "", "Leave out either");
+  refused("depth = [2, 3]\ntokens = 1000\ntokens_per_param = 5\n", "", "Leave out one of them");
 }
 
 TEST(Cost, SizesAreExact) {

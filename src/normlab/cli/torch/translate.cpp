@@ -1,4 +1,4 @@
-// normlab translate: standard input to standard output, a line for a line.
+// normlab translate: standard input to standard output, line by line.
 #include <cstdio>
 #include <memory>
 
