@@ -90,8 +90,7 @@ TEST(StudyReport, TablesAgreeWithTheAnalysis) {
 
 TEST(StudyReport, SaysWhatRestsOnIndependentFolds) {
   const std::string page = file_of(report_of(with_times(1)), "report.md");
-  EXPECT_THAT(page,
-              HasSubstr("(Nemenyi). Both assume independent folds, but folds share most of their training text"));
+  EXPECT_THAT(page, HasSubstr("(Nemenyi). Both assume independent folds, but folds share most of their training text"));
   const Plan seeds = sample_plan("p = [2, 3]\n[data]\nfold = 3\n[train]\nseed = [1, 2, 3]\n");
   const StudyReport by_seed = report_of(sample_results(seeds, [](size_t variant, int, int64_t seed) {
     return 2 + 0.01 * static_cast<double>(variant) * static_cast<double>(seed);
