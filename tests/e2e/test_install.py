@@ -71,6 +71,6 @@ def test_the_example_translates_as_the_program_does(examples, pairs, tmp_path):
     train_pairs(pairs, tmp_path / "run")
     lines = (pairs / "test.gl").read_text().splitlines()[:5]
     source = "\n".join(lines) + "\n"
-    ours = run("translate", tmp_path / "run", "--threads", 1, input=source, check=0).stdout
+    ours = run("translate", "--run", tmp_path / "run", "--threads", 1, input=source, check=0).stdout
     assert sh(examples / "4_translate", tmp_path / "run", input=source) == ours
     assert subprocess.run([examples / "4_translate", "nowhere"], input="", text=True, capture_output=True).returncode == 1

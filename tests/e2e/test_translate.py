@@ -274,7 +274,7 @@ def test_the_mean_of_checkpoints(pairs, tmp_path):
 
 
 @pytest.mark.parametrize("change, expected, code", [
-    (lambda f: (f / "train.en").write_text("a\nb\n"), "part at line 3", DATA),
+    (lambda f: (f / "train.en").write_text("a\nb\n"), "differ from line 3", DATA),
     (lambda f: (f / "dev.gl").unlink(), "no such file", DATA),
     (lambda f: (f / "train.gl").write_bytes(b"\xff\n" * 400), "UTF-8", DATA),
     (lambda f: (f / "train.gl").write_text("\n" * 400), "empty source", DATA),
