@@ -39,6 +39,12 @@ def test_verbs_without_tensors_work_without_the_second_half(prefix, tmp_path):
     assert "100.0" in sh(alone, "score", tmp_path / "text", "--reference", tmp_path / "text")
     failed = subprocess.run([alone, "train", "--out", "x"], capture_output=True, text=True)
     assert failed.returncode == 1 and "normlab-torch" in failed.stderr and "make build" in failed.stderr
+    study = tmp_path / "study"
+    (tmp_path / "long").write_text("the cat sat on the mat. " * 400)
+    failed = subprocess.run([alone, "compare", "--data", tmp_path / "long", "--out", study, "--set",
+                             "norm.scheme=[none,qknorm]", "data.fold=[9]", "model.seq_len=16"],
+                            capture_output=True, text=True)
+    assert failed.returncode == 1 and "normlab-torch" in failed.stderr and not study.exists()
 
 
 def test_pkg_config_names_the_core(prefix, tmp_path):

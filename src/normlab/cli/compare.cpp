@@ -29,6 +29,7 @@ struct CompareOptions {
   ConfigOptions config;
   std::string out;
   int jobs = 0, nice = 10;
+  fs::path program = {};  // that runs the trials
   bool dry_run = false, prepare = false, json = false, quiet = false;
 };
 
@@ -150,7 +151,7 @@ void run_queue(const Plan& plan, StudyProgress& progress, const std::vector<cons
     for (const Trial* trial : running) progress.update(*trial);
     shown.update(shown.redraws() ? progress.table(running, terminal_height() - 1, now) : progress.line(now), now);
   };
-  run_trials(plan, queue, {.program = torch_program(), .jobs = options.jobs, .nice = options.nice}, events);
+  run_trials(plan, queue, {.program = options.program, .jobs = options.jobs, .nice = options.nice}, events);
   if (!options.quiet) shown.update(progress.line(StudyProgress::Clock::now()));
 }
 
@@ -229,6 +230,7 @@ Exit compare(CompareOptions options) {
   if (options.jobs == 0) options.jobs = default_jobs(plan);
   if (options.dry_run) return dry_run(plan, StudyProgress(plan, text.flops), text.flops, options, text.vocab_size);
 
+  if (!options.prepare) options.program = torch_program();  // before anything is written
   const FolderLock lock = take_study_folder(plan, text.sha256);
   if (plan.spec.tune.wanted())
     if (const Exit exit = run_tuning(plan, options); exit != Exit::done) return options.prepare ? Exit::done : exit;

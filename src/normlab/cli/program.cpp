@@ -51,7 +51,7 @@ int run_program(const std::function<int()>& body) {
   } catch (const std::bad_alloc&) {
     return fail("[memory] out of memory. Use a smaller train.batch_size or model.", Exit::failed);
   } catch (const std::exception& error) {
-    // libtorch's messages go on with a backtrace that helps no user.
+    // libtorch appends a backtrace to its messages, which helps no user.
     return fail(str("[internal] ", split(error.what(), '\n').front()), Exit::failed);
   }
 }
