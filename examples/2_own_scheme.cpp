@@ -14,13 +14,13 @@ NormScheme capped_rms() {
 }
 
 double loss_after(int steps, const NormScheme& scheme) {
-  check(scheme);
+  check_scheme(scheme);
   ModelConfig config;
   config.n_layers = 2;
   config.n_heads = 2;
   config.d_model = 32;
   config.seq_len = 16;
-  resolve(config, scheme);
+  resolve_model(config, scheme);
 
   constexpr int vocab_size = 20;
   Stepper stepper(DecoderLm(config, scheme, vocab_size, /*seed=*/1), {});

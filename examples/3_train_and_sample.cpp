@@ -16,7 +16,7 @@ int main() {
 
   ModelConfig config{.n_layers = 2, .n_heads = 2, .d_model = 64, .seq_len = 32};
   const NormScheme& scheme = find_scheme("lp");  // Lp-QKNorm, p = 3
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   Stepper stepper(DecoderLm(config, scheme, tokenizer.vocab_size(), /*seed=*/1), {});
 
   constexpr int64_t b = 8, t = 32;

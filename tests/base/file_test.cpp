@@ -45,7 +45,7 @@ TEST(File, SaysWhyItCannotRead) {
   TemporaryFolder folder;
   const auto read = [&](const char* name) { return message_of<DataError>([&] { read_file(folder / name); }); };
   EXPECT_EQ(read("missing"),
-            str("[", (folder / "missing").string(), "] cannot open the file: No such file or directory."));
+            concat("[", (folder / "missing").string(), "] cannot open the file: No such file or directory."));
   EXPECT_THAT(read(""), HasSubstr("is a folder, expected a file"));
   write_file_atomically(folder / "file", "x");
   EXPECT_THAT(read("file/below"), HasSubstr("Not a directory"));
@@ -74,7 +74,7 @@ TEST(File, AtomicWriteNamesTheFileItCannotWrite) {
   TemporaryFolder folder;
   const auto target = folder / "no/file";
   EXPECT_EQ(message_of<Error>([&] { write_file_atomically(target, "x"); }),
-            str("[", target.string(), "] cannot create the file: No such file or directory."));
+            concat("[", target.string(), "] cannot create the file: No such file or directory."));
   std::filesystem::create_directory(folder / "taken");
   EXPECT_THAT(message_of<Error>([&] { write_file_atomically(folder / "taken", "x"); }), HasSubstr("Is a directory"));
   EXPECT_EQ(folder.count_entries(), 1u);
@@ -89,8 +89,8 @@ TEST(File, FullDiskLeavesTheOldContentAndNoScraps) {
     ::setrlimit(RLIMIT_FSIZE, &limit);
     const std::string message =
         message_of<Error>([&] { write_file_atomically(folder / "file", std::string(1 << 20, 'x')); });
-    const std::string expected =
-        str("[", (folder / "file").string(), "] cannot write the file: File too large. Free some space, then retry.");
+    const std::string expected = concat("[", (folder / "file").string(),
+                                        "] cannot write the file: File too large. Free some space, then retry.");
     return message == expected ? 0 : 1;
   });
   EXPECT_TRUE(exited_with(status, 0));

@@ -26,8 +26,8 @@ std::string refusal(const std::filesystem::path& folder) {
 TEST(FolderLock, SecondProcessIsRefusedAndToldTheHolder) {
   TemporaryFolder folder;
   std::optional<FolderLock> lock(folder.path());
-  const std::string expected = str("[", folder.path().string(), "] another process (pid ", ::getpid(),
-                                   ") is using this folder. Wait for it to end, or stop it.");
+  const std::string expected = concat("[", folder.path().string(), "] another process (pid ", ::getpid(),
+                                      ") is using this folder. Wait for it to end, or stop it.");
   // The child inherits the lock's descriptor, but opens the file anew, as another process would.
   EXPECT_TRUE(exited_with(run_in_child([&] { return refusal(folder.path()) == expected ? 0 : 1; }), 0));
   EXPECT_EQ(refusal(folder.path()), expected);
@@ -44,7 +44,7 @@ TEST(FolderLock, EndsWithItsProcess) {
   });
   EXPECT_TRUE(killed_by(status, SIGKILL));
   const FolderLock lock(folder.path());
-  EXPECT_EQ(read_file(folder / "run.lock"), str(::getpid(), "\n"));
+  EXPECT_EQ(read_file(folder / "run.lock"), concat(::getpid(), "\n"));
 }
 
 TEST(FolderLock, NeedsAFolder) {

@@ -100,9 +100,9 @@ TEST(Staging, NamesOfLeftoversAreNotReused) {
   const StagedFolder first(folder / "first");
   const auto last = parse_integer(split(first.path().filename().string(), '-').back());
   ASSERT_TRUE(last);
-  for (const int next : {1, 2, 3}) fs::create_directory(folder / str(".staging-", ::getpid(), "-", *last + next));
+  for (const int next : {1, 2, 3}) fs::create_directory(folder / concat(".staging-", ::getpid(), "-", *last + next));
   const StagedFolder second(folder / "second");
-  EXPECT_EQ(second.path(), folder / str(".staging-", ::getpid(), "-", *last + 4));
+  EXPECT_EQ(second.path(), folder / concat(".staging-", ::getpid(), "-", *last + 4));
 }
 
 TEST(RemoveFolder, RemovesAll) {

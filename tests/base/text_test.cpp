@@ -21,23 +21,23 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 TEST(Text, StrJoinsPartsOfEveryKind) {
   const std::string word = "word";
   const char* literal = "pointer";
-  EXPECT_EQ(str("step ", 3, ": ", 1.5, ' ', true, false, ' ', word, ' ', literal),
+  EXPECT_EQ(concat("step ", 3, ": ", 1.5, ' ', true, false, ' ', word, ' ', literal),
             "step 3: 1.5 truefalse word pointer");
-  EXPECT_EQ(str(std::numeric_limits<int64_t>::min(), ' ', std::numeric_limits<uint64_t>::max()),
+  EXPECT_EQ(concat(std::numeric_limits<int64_t>::min(), ' ', std::numeric_limits<uint64_t>::max()),
             "-9223372036854775808 18446744073709551615");
 }
 
 TEST(Text, NumberIsReadable) {
-  EXPECT_EQ(number(0), "0");
-  EXPECT_EQ(number(0.1), "0.1");
-  EXPECT_EQ(number(-2.5), "-2.5");
-  EXPECT_EQ(number(100000), "100000");
-  EXPECT_EQ(number(0.0001), "0.0001");
-  EXPECT_EQ(number(1e-5), "1e-05");
-  EXPECT_EQ(number(1e30), "1e+30");
-  EXPECT_EQ(number(inf), "inf");
-  EXPECT_EQ(number(-inf), "-inf");
-  EXPECT_EQ(number(-nan), "nan");
+  EXPECT_EQ(format_number(0), "0");
+  EXPECT_EQ(format_number(0.1), "0.1");
+  EXPECT_EQ(format_number(-2.5), "-2.5");
+  EXPECT_EQ(format_number(100000), "100000");
+  EXPECT_EQ(format_number(0.0001), "0.0001");
+  EXPECT_EQ(format_number(1e-5), "1e-05");
+  EXPECT_EQ(format_number(1e30), "1e+30");
+  EXPECT_EQ(format_number(inf), "inf");
+  EXPECT_EQ(format_number(-inf), "-inf");
+  EXPECT_EQ(format_number(-nan), "nan");
 }
 
 TEST(Text, NumberReadsBackExactly) {
@@ -47,12 +47,12 @@ TEST(Text, NumberReadsBackExactly) {
     double value;
     std::memcpy(&value, &bits, sizeof value);
     if (!std::isfinite(value)) continue;
-    EXPECT_EQ(parse_number(number(value)), value);
+    EXPECT_EQ(parse_number(format_number(value)), value);
     const double moderate = (draw_uniform(key, i) - 0.5) * std::pow(10.0, static_cast<double>(i % 40) - 20);
-    EXPECT_EQ(parse_number(number(moderate)), moderate);
+    EXPECT_EQ(parse_number(format_number(moderate)), moderate);
   }
-  EXPECT_EQ(parse_number(number(5e-324)), 5e-324);
-  EXPECT_EQ(parse_number(number(std::numeric_limits<double>::max())), std::numeric_limits<double>::max());
+  EXPECT_EQ(parse_number(format_number(5e-324)), 5e-324);
+  EXPECT_EQ(parse_number(format_number(std::numeric_limits<double>::max())), std::numeric_limits<double>::max());
 }
 
 TEST(Text, FixedKeepsDecimals) {

@@ -15,7 +15,7 @@ class TranslationDataTest : public ::testing::Test {
   const std::filesystem::path& path() const { return folder_.path(); }
   void write(const std::string& name, int lines) {
     std::string text;
-    for (int i = 0; i < lines; ++i) text += str("word", i % 7, " and word", i % 3, "\n");
+    for (int i = 0; i < lines; ++i) text += concat("word", i % 7, " and word", i % 3, "\n");
     write_file_atomically(path() / name, text);
   }
   TranslationFiles files() {

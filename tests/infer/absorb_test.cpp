@@ -19,7 +19,7 @@ DecoderLm model_of(const NormScheme& scheme, const std::function<void(ModelConfi
   config.d_model = 16;
   config.seq_len = 8;
   if (change) change(config);
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   DecoderLm model(config, scheme, 13, 5, torch::kFloat64);
   torch::manual_seed(6);
   const torch::NoGradGuard no_grad;

@@ -62,7 +62,7 @@ TEST(Generate, EqualsRecomputingEveryStep) {
   config.n_heads = 2;
   config.d_model = 16;
   config.seq_len = 12;
-  resolve(config, find_scheme("lp"));
+  resolve_model(config, find_scheme("lp"));
   DecoderLm model(config, find_scheme("lp"), 11, 3);
   torch::NoGradGuard no_grad;
   torch::manual_seed(4);

@@ -216,8 +216,8 @@ inline double largest(const std::vector<double>& x) {
 }
 
 inline std::string label(const AttentionCase& c) {
-  return str(c.name, ": tq ", c.tq, " tk ", c.tk, " d ", c.d, " norm ", static_cast<int>(c.norm), " p ",
-             static_cast<double>(c.p), " values ", static_cast<int>(c.values), " rope ", static_cast<int>(c.rope));
+  return concat(c.name, ": tq ", c.tq, " tk ", c.tk, " d ", c.d, " norm ", static_cast<int>(c.norm), " p ",
+                static_cast<double>(c.p), " values ", static_cast<int>(c.values), " rope ", static_cast<int>(c.rope));
 }
 
 // Truth, composite and magnitudes of a case, computed once for all instruction sets.

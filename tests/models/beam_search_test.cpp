@@ -17,7 +17,7 @@ EncoderDecoder build(const std::string& scheme_name, Kernels kernels) {
   config.bias = true;
   config.kernels = kernels;
   NormScheme scheme = find_scheme(scheme_name);
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   EncoderDecoder model(config, scheme, {.vocab_size = vocab, .encoder_layers = 2, .length_p975 = 9}, 5);
   torch::manual_seed(4);
   const torch::NoGradGuard no_grad;

@@ -22,7 +22,7 @@ ModelConfig small() {
 
 DecoderLm build(ModelConfig config, const NormScheme& scheme, torch::TensorOptions options = torch::kFloat64) {
   config = with_recommended(config, scheme);
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   return DecoderLm(config, scheme, 11, 5, options);
 }
 
@@ -188,7 +188,7 @@ TEST(DecoderLm, FusedKernelsServeEverySchemeThatTheyClaim) {
       ModelConfig config = with_recommended(small(), scheme);
       config.n_kv_heads = n_kv_heads;
       config.dropout = 0.1;
-      resolve(config, scheme);
+      resolve_model(config, scheme);
       if (config.kernels != Kernels::fused) continue;
       DecoderLm fused(config, scheme, 11, 5, torch::kFloat32), exact(config, scheme, 11, 5, torch::kFloat64);
       randomise(exact);

@@ -24,7 +24,7 @@ ModelConfig small() {
 }
 
 EncoderDecoder build(ModelConfig config, const NormScheme& scheme, torch::TensorOptions options = torch::kFloat64) {
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   EncoderDecoder model(config, scheme,
                        {.vocab_size = 13, .encoder_layers = 1, .length_p975 = 9, .label_smoothing = 0.1}, 5, options);
   torch::manual_seed(2);
@@ -167,7 +167,7 @@ TEST(EncoderDecoder, SmallInitFollowsItsTable) {
   config.d_model = 128, config.d_ff = 256;
   NormScheme scheme = find_scheme("qknorm");
   scheme.embedding = EmbeddingNorm::fixnorm;
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   EncoderDecoder model(config, scheme, {.vocab_size = 500, .encoder_layers = 2, .length_p975 = 72}, 1);
   for (auto& [name, tensor] : model.parameters()) {
     double expected = std::sqrt(2.0 / (5 * 128));

@@ -20,7 +20,7 @@ std::vector<ParameterSpec> specs_of_tensors(DecoderLm model) {
 
 void expect_same(ModelConfig config, const NormScheme& scheme) {
   SCOPED_TRACE(scheme.name);
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   const std::vector<ParameterSpec> got = parameters_of(config, scheme, 11);
   const std::vector<ParameterSpec> expected = specs_of_tensors(DecoderLm(config, scheme, 11, /*seed=*/1));
   ASSERT_EQ(got.size(), expected.size());
@@ -65,7 +65,7 @@ TEST(ParameterCount, LeavesOutWhatIsAroundTheBlocks) {
   for (const NormScheme& scheme : catalogue()) {
     ModelConfig config{.n_layers = 2, .n_heads = 2, .d_model = 16, .seq_len = 8};
     config.positions = Positions::rope;
-    resolve(config, scheme);
+    resolve_model(config, scheme);
     const ParameterCount few = count_parameters(config, scheme, 11), more = count_parameters(config, scheme, 12);
     EXPECT_EQ(few.body, more.body);
     EXPECT_EQ(few.total, few.body + 11 * (more.total - few.total)) << scheme.name;
@@ -74,7 +74,7 @@ TEST(ParameterCount, LeavesOutWhatIsAroundTheBlocks) {
 
 TEST(ParameterCount, ABillionParametersTakeNoMemory) {
   ModelConfig config{.n_layers = 25, .n_heads = 25, .d_model = 1600, .seq_len = 2048};
-  resolve(config, find_scheme("none"));
+  resolve_model(config, find_scheme("none"));
   const ParameterCount count = count_parameters(config, find_scheme("none"), 50257);
   EXPECT_EQ(count.body, 12LL * 25 * 1600 * 1600 + 51 * 1600);
   EXPECT_EQ(count.total, count.body + (50257LL + 2048) * 1600);

@@ -15,7 +15,7 @@ ModelConfig small(const NormScheme& scheme) {
   config.d_model = 8;
   config.seq_len = 6;
   config = with_recommended(config, scheme);
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   return config;
 }
 

@@ -25,7 +25,7 @@ ModelConfig width(int d_model, Activation activation, int d_ff = 0) {
   config.n_heads = 4;
   config.activation = activation;
   config.d_ff = d_ff;
-  resolve(config, find_scheme("none"));
+  resolve_model(config, find_scheme("none"));
   return config;
 }
 

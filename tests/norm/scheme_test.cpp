@@ -18,7 +18,7 @@ TEST(Catalogue, RowsAreNamedOnceAndExplained) {
   for (const NormScheme& row : catalogue()) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     EXPECT_FALSE(row.title.empty() || row.equation.empty() || row.source.empty()) << row.name;
-    EXPECT_NO_THROW(check(row)) << row.name;
+    EXPECT_NO_THROW(check_scheme(row)) << row.name;
   }
 }
 
@@ -90,7 +90,7 @@ TEST(Scheme, RefusesWhatMakesNoSense) {
     FieldList list;
     list_fields(scheme, list);
     for (const char* setting : refusal.settings) apply(list, parse_setting(setting));
-    EXPECT_THAT([&] { check(scheme); }, testing::ThrowsMessage<UsageError>(testing::HasSubstr(refusal.reason)))
+    EXPECT_THAT([&] { check_scheme(scheme); }, testing::ThrowsMessage<UsageError>(testing::HasSubstr(refusal.reason)))
         << refusal.row << " " << refusal.settings.front();
   }
 }

@@ -14,7 +14,7 @@ DecoderLm model(Kernels kernels) {
   ModelConfig config;
   config.n_layers = 3, config.n_heads = 2, config.d_model = 16, config.seq_len = 8, config.bias = true;
   config.kernels = kernels;
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   return {config, scheme, 11, 3};
 }
 

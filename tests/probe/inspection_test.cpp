@@ -20,7 +20,7 @@ Sample sample(const char* name) {
   ModelConfig config;
   config.n_layers = 2, config.n_heads = 4, config.n_kv_heads = 2, config.d_model = 24, config.seq_len = 17;
   config.positions = Positions::rope;
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   torch::manual_seed(3);
   const Tensor text = torch::randint(0, 11, {3, 18}, torch::kInt64);
   Sample made{{config, scheme, 11, 3}, text.slice(1, 0, 17).contiguous(), text.slice(1, 1).contiguous()};

@@ -24,7 +24,7 @@ ModelConfig small(const NormScheme& scheme, Kernels kernels) {
   ModelConfig config;
   config.n_layers = layers, config.n_heads = 4, config.n_kv_heads = 2, config.d_model = 32, config.seq_len = 19;
   config.positions = Positions::rope, config.bias = true, config.kernels = kernels;
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   return config;
 }
 
@@ -106,8 +106,9 @@ Values by_definition(DecoderLm& exact, const Batch& data, const std::map<std::st
     add_attention(readings, {Stack::layers, layer}, -1, whole, b, 4);
     for (const Reading& reading : readings) values[name_of(reading)] = reading.value;
 
-    const std::string qkv = str("layers.", layer, ".attn.qkv.weight"), out = str("layers.", layer, ".attn.out.weight"),
-                      bias = str("layers.", layer, ".attn.qkv.bias");
+    const std::string qkv = concat("layers.", layer, ".attn.qkv.weight"),
+                      out = concat("layers.", layer, ".attn.out.weight"),
+                      bias = concat("layers.", layer, ".attn.qkv.bias");
     const std::vector<int64_t> sizes = {4 * d, 2 * d, 2 * d};
     const auto grads = before[qkv].grad().split_with_sizes(sizes, 0);
     const auto old_rows = before[qkv].detach().split_with_sizes(sizes, 0),

@@ -69,7 +69,7 @@ TEST(Theory, TheGradientIsOrthogonalToWeightsWhoseScaleANormTakesOut) {
     const NormScheme& scheme = find_scheme(name);
     ModelConfig config;
     config.n_layers = 2, config.n_heads = 2, config.d_model = 16, config.seq_len = 12, config.bias = true;
-    resolve(config, scheme);
+    resolve_model(config, scheme);
     DecoderLm model(config, scheme, 11, 3, torch::kFloat64);
     torch::manual_seed(5);
     const Tensor text = torch::randint(0, 11, {3, 13}, torch::kInt64);

@@ -21,7 +21,7 @@ EncoderDecoder make(const NormScheme& scheme, Kernels kernels, torch::TensorOpti
   ModelConfig config;
   config.n_layers = 2, config.n_heads = 4, config.n_kv_heads = 2, config.d_model = 32, config.seq_len = 19;
   config.bias = true, config.kernels = kernels;
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   return {
       config, scheme, {.vocab_size = 11, .encoder_layers = 3, .length_p975 = 9, .label_smoothing = 0.1}, 3, options};
 }
@@ -81,25 +81,26 @@ std::map<std::string, double> expected(EncoderDecoder& exact, const TranslationB
           attention_logits(normalise_queries(row(parts[0]), own, 0), normalise_keys(row(parts[1]), own, 0), own);
       for (const AttentionStats& head : attention_stats(logits[0].detach())) merge(whole, head);
     }
-    values[str("attn/", key, "/max_logit")] = static_cast<double>(whole.max_logit);
-    values[str("attn/", key, "/entropy")] = whole.sum_entropy / static_cast<double>(whole.n_rows);
-    values[str("attn/", key, "/q_norm")] = parts[0].norm(2, -1).mean().item<double>();
-    values[str("attn/", key, "/k_norm")] = parts[1].norm(2, -1).mean().item<double>();
-    values[str("grad/", key, "/q")] = gradients[0].norm().item<double>();
-    values[str("grad/", key, "/v")] = gradients[2].norm().item<double>();
+    values[concat("attn/", key, "/max_logit")] = static_cast<double>(whole.max_logit);
+    values[concat("attn/", key, "/entropy")] = whole.sum_entropy / static_cast<double>(whole.n_rows);
+    values[concat("attn/", key, "/q_norm")] = parts[0].norm(2, -1).mean().item<double>();
+    values[concat("attn/", key, "/k_norm")] = parts[1].norm(2, -1).mean().item<double>();
+    values[concat("grad/", key, "/q")] = gradients[0].norm().item<double>();
+    values[concat("grad/", key, "/v")] = gradients[2].norm().item<double>();
   }
-  for (const auto& [key, x] : kept.streams) values[str("stream/", key, "/norm")] = x.norm(2, -1).mean().item<double>();
+  for (const auto& [key, x] : kept.streams)
+    values[concat("stream/", key, "/norm")] = x.norm(2, -1).mean().item<double>();
   for (const auto& [name, tensor] : exact.parameters()) {
     const auto words = split(name, '.');  // decoder.1.cross.kv.weight
     if (words.size() != 5 || words[4] != "weight") continue;
-    const std::string key = str(words[2] == "cross" ? "cross" : words[0], "0", words[1]);
+    const std::string key = concat(words[2] == "cross" ? "cross" : words[0], "0", words[1]);
     const Tensor grad = tensor.grad();
     const auto rows = [&](int64_t first, int64_t count) { return grad.narrow(0, first, count).norm().item<double>(); };
-    if (words[3] == "qkv") values[str("grad/", key, "/w_k")] = rows(32, 16);
+    if (words[3] == "qkv") values[concat("grad/", key, "/w_k")] = rows(32, 16);
     if (words[3] == "kv")
-      values[str("grad/", key, "/w_k")] = rows(0, 16), values[str("grad/", key, "/w_v")] = rows(16, 16);
-    if (words[3] == "q") values[str("grad/", key, "/w_q")] = rows(0, 32);
-    if (words[3] == "out" && words[2] != "mlp") values[str("grad/", key, "/w_o")] = rows(0, 32);
+      values[concat("grad/", key, "/w_k")] = rows(0, 16), values[concat("grad/", key, "/w_v")] = rows(16, 16);
+    if (words[3] == "q") values[concat("grad/", key, "/w_q")] = rows(0, 32);
+    if (words[3] == "out" && words[2] != "mlp") values[concat("grad/", key, "/w_o")] = rows(0, 32);
   }
   return values;
 }

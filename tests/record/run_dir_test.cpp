@@ -98,7 +98,7 @@ TEST_F(Run, CreateTakesAnEmptyFolderOrOneLeftByAKilledStart) {
 TEST_F(Run, OneWriterManyReaders) {
   {
     const RunDir writer = started();
-    EXPECT_THAT(message_of<Error>([&] { RunDir::open_locked(path); }), HasSubstr(str("(pid ", ::getpid(), ")")));
+    EXPECT_THAT(message_of<Error>([&] { RunDir::open_locked(path); }), HasSubstr(concat("(pid ", ::getpid(), ")")));
     EXPECT_EQ(RunDir::open(path).path(), path);
   }
   const RunDir next = RunDir::open_locked(path);
@@ -160,7 +160,7 @@ TEST_F(Run, LatestIsTheNewestAlsoWhenTheLinkWasNotMovedInTime) {
 TEST_F(Run, RetentionKeepsLastBestAndLinked) {
   RunDir run = started();
   const char* losses[] = {"1.9", "1.2", "1.5", "1.1", "\"nan\"", "1.8", "1.7"};
-  for (int i = 0; i < 7; ++i) save(run, 100 * (i + 1), str("{\"val_loss\": ", losses[i], "}"));
+  for (int i = 0; i < 7; ++i) save(run, 100 * (i + 1), concat("{\"val_loss\": ", losses[i], "}"));
   run.set_best(100);  // by another measure than the loss
   run.set_latest(700);
   run.apply_retention(2, 2);
@@ -206,7 +206,7 @@ TEST_F(Run, KillInsideACheckpointLeavesTheOthers) {
   RunDir run = RunDir::open_locked(path);
   const auto last = run.latest();
   for (int64_t step = last ? last->step + 1 : 1;; ++step) {
-    save(run, step, str("{\"val_loss\": ", step % 7, "}"));
+    save(run, step, concat("{\"val_loss\": ", step % 7, "}"));
     run.set_latest(step);
     if (step % 7 == 0) run.set_best(step);
     run.apply_retention(2, 1);

@@ -106,7 +106,7 @@ TEST_F(SafetensorsDamage, DamageIsNamed) {
   for (const BadFile& bad : table) {
     const std::string message = refusal(bad.content);
     EXPECT_THAT(message, HasSubstr(bad.complaint)) << bad.content.substr(0, 200);
-    EXPECT_TRUE(message.starts_with(str("[", path.string(), "] "))) << message;
+    EXPECT_TRUE(message.starts_with(concat("[", path.string(), "] "))) << message;
   }
 }
 

@@ -88,7 +88,7 @@ TEST_F(Safetensors, FindAndAt) {
   try {
     file.at("wieght");
   } catch (const DataError& error) {
-    EXPECT_EQ(error.what(), str("[", path.string(), "] has no tensor 'wieght'; the nearest is 'weight'."));
+    EXPECT_EQ(error.what(), concat("[", path.string(), "] has no tensor 'wieght'; the nearest is 'weight'."));
   }
 }
 

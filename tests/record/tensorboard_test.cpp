@@ -105,7 +105,7 @@ TEST(EventWriter, LaterFilesSortLater) {
   const auto parts = split(names[0], '.');
   ASSERT_GE(parts.size(), 7u);
   EXPECT_EQ(parts[3].size(), 10u);
-  EXPECT_EQ(parts[parts.size() - 2], str(::getpid()));
+  EXPECT_EQ(parts[parts.size() - 2], concat(::getpid()));
 }
 
 TEST(EventWriter, FullDiskIsAnError) {

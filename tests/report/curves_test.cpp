@@ -120,18 +120,18 @@ TEST(Curves, NothingToDrawSaysSo) {
 
 TEST(Curves, CheckRefusesWhatDoesNotFit) {
   Sample sample;
-  EXPECT_NO_THROW(check(sample.set(), "test"));
+  EXPECT_NO_THROW(check_curves(sample.set(), "test"));
   sample.series[0].x.pop_back();
-  EXPECT_THROW(check(sample.set(), "test"), Error);
+  EXPECT_THROW(check_curves(sample.set(), "test"), Error);
   sample = Sample();
   sample.series[0].low.pop_back();
-  EXPECT_THROW(check(sample.set(), "test"), Error);
+  EXPECT_THROW(check_curves(sample.set(), "test"), Error);
   sample = Sample();
   sample.series[0].x[1].pop_back();
-  EXPECT_THROW(check(sample.set(), "test"), Error);
+  EXPECT_THROW(check_curves(sample.set(), "test"), Error);
   sample = Sample();
   sample.x.resize(5);
-  EXPECT_THROW(check(sample.set(), "test"), Error);
+  EXPECT_THROW(check_curves(sample.set(), "test"), Error);
 }
 
 }  // namespace

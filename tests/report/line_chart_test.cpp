@@ -22,7 +22,7 @@ LineChart sample(std::size_t count) {
                   {}};
   const auto styles = ordered_styles(count, 0);
   for (std::size_t i = 0; i < count; ++i) {
-    Series series{str("p = ", i + 1), styles[i], {{}, {}}, {}, {}, {}};
+    Series series{concat("p = ", i + 1), styles[i], {{}, {}}, {}, {}, {}};
     for (int step = 0; step <= 100; ++step) {
       series.x[0].push_back(step);
       series.x[1].push_back(step * 0.1 * (1 + 0.1 * static_cast<double>(i)));

@@ -37,11 +37,11 @@ Page large_page() {
   const std::vector<XAxis> x = {{"step", "step"}, {"end", "step", 700}, {"tokens", "tokens"}, {"time", "time (min)"}};
   LineChart loss{{"loss", "Loss", "Bands", "Curves"}, x, {"loss (nats)", true}, {}};
   Panels folds{{"folds", "Folds", "", "Curves"}, x, {"loss (nats)", true}, {}};
-  for (int fold = 0; fold < 10; ++fold) folds.panels.push_back({str("fold ", fold + 1), {}});
+  for (int fold = 0; fold < 10; ++fold) folds.panels.push_back({concat("fold ", fold + 1), {}});
   for (std::size_t i = 0; i < 7; ++i) {
-    loss.series.push_back(curve(str("p = ", i), styles[i], 2000));
+    loss.series.push_back(curve(concat("p = ", i), styles[i], 2000));
     for (Panel& panel : folds.panels) {
-      panel.series.push_back(curve(str("p = ", i), styles[i], 2000));
+      panel.series.push_back(curve(concat("p = ", i), styles[i], 2000));
       panel.series.back().low.clear(), panel.series.back().high.clear();
     }
   }
@@ -129,7 +129,7 @@ TEST(PageCss, TextContrast) {
     const auto colour = [&](const std::string& name) {
       const std::size_t at = css.find("--" + name + ": #", from) + name.size() + 4;
       const std::string found = css.substr(at, css.find(';', at) - at);
-      return found.size() == 4 ? str('#', found[1], found[1], found[2], found[2], found[3], found[3]) : found;
+      return found.size() == 4 ? concat('#', found[1], found[1], found[2], found[2], found[3], found[3]) : found;
     };
     for (const char* name : {"ink", "soft", "link", "mark"}) {
       EXPECT_GE(contrast(colour(name), colour("paper")), 4.5) << name;

@@ -21,7 +21,7 @@ Panels sample(std::size_t count) {
   const auto styles = ordered_styles(2, 0);
   for (std::size_t i = 0; i < count; ++i) {
     const double shift = static_cast<double>(i);
-    chart.panels.push_back({str("fold ", i + 1),
+    chart.panels.push_back({concat("fold ", i + 1),
                             {{"p = 2", styles[0], {{0, 1, 2}}, {3 + shift, 2 + shift, 1 + shift}},
                              {"p = 3", styles[1], {{0, 1, 2}}, {3 + shift, 2 + shift, 0.5 + shift}}}});
   }

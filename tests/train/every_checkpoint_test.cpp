@@ -28,25 +28,31 @@ class EveryCheckpoint : public testing::Test {
       sources += "o can ve o mar\no gato come\n", targets += "the dog sees the sea\nthe cat eats\n";
     write_file_atomically(folder_ / "text.txt", text);
     for (const char* part : {"train", "dev", "test"}) {
-      write_file_atomically(folder_ / str(part, ".gl"), sources);
-      write_file_atomically(folder_ / str(part, ".en"), targets);
+      write_file_atomically(folder_ / concat(part, ".gl"), sources);
+      write_file_atomically(folder_ / concat(part, ".en"), targets);
     }
   }
   ~EveryCheckpoint() override { at::set_num_threads(threads_); }
 
   // Dropout makes a resumed run depend on its step; keep_last leaves checkpoints to average.
   std::vector<Setting> settings(const std::string& scheme, bool translator, int max_steps) const {
-    std::vector<std::string> list = {str("norm.scheme=", scheme), str("train.max_steps=", max_steps),
-                                     "model.n_layers=1",          "model.n_heads=2",
-                                     "model.d_model=16",          "model.seq_len=32",
-                                     "model.dropout=0.1",         "train.batch_size=2",
-                                     "train.eval_every=2",        "train.eval_windows=2",
-                                     "train.keep_last=2",         "optim.decay_steps=4"};
+    std::vector<std::string> list = {concat("norm.scheme=", scheme),
+                                     concat("train.max_steps=", max_steps),
+                                     "model.n_layers=1",
+                                     "model.n_heads=2",
+                                     "model.d_model=16",
+                                     "model.seq_len=32",
+                                     "model.dropout=0.1",
+                                     "train.batch_size=2",
+                                     "train.eval_every=2",
+                                     "train.eval_windows=2",
+                                     "train.keep_last=2",
+                                     "optim.decay_steps=4"};
     if (translator)
       for (const char* each : {"translation.source=gl", "translation.target=en", "translation.bpe_operations=20",
                                "translation.batch_tokens=60", "translation.beam=2"})
         list.emplace_back(each);
-    list.push_back(str("data.source=", (translator ? folder_.path() : folder_ / "text.txt").string()));
+    list.push_back(concat("data.source=", (translator ? folder_.path() : folder_ / "text.txt").string()));
     std::vector<Setting> parsed;
     for (const std::string& each : list) parsed.push_back(parse_setting(each));
     return parsed;

@@ -24,7 +24,7 @@ ModelConfig tiny_model(const NormScheme& scheme, Kernels kernels) {
   config.seq_len = 8;
   config.dropout = 0.0;
   config.kernels = kernels;
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   return config;
 }
 

@@ -19,7 +19,7 @@ ModelConfig small(const NormScheme& scheme, Kernels kernels, int n_kv_heads = 2)
   config.d_model = 16;
   config.seq_len = 8;
   config.kernels = kernels;
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   return config;
 }
 

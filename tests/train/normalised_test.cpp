@@ -16,7 +16,7 @@ ModelConfig shape(int n_layers, int d_model, const NormScheme& scheme) {
   config.n_heads = 4;
   config.d_model = d_model;
   config.seq_len = 16;
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   return config;
 }
 

@@ -21,7 +21,7 @@ ModelConfig small(const NormScheme& scheme, Kernels kernels, double dropout = 0.
   config.seq_len = 8;
   config.dropout = dropout;
   config.kernels = kernels;
-  resolve(config, scheme);
+  resolve_model(config, scheme);
   return config;
 }
 

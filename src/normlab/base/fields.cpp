@@ -15,8 +15,8 @@ std::string describe(const char* kind, Range range) {
   const bool low = range.min > -std::numeric_limits<double>::infinity();
   const bool high = range.max < std::numeric_limits<double>::infinity();
   std::string out = kind;
-  if (low) out += str(range.open_min ? " above " : " from ", range.min);
-  if (high) out += str(low ? " to " : " up to ", range.max);
+  if (low) out += concat(range.open_min ? " above " : " from ", range.min);
+  if (high) out += concat(low ? " to " : " up to ", range.max);
   return out;
 }
 
@@ -25,14 +25,14 @@ bool inside(double value, Range range) {
 }
 
 [[noreturn]] void reject(const Field& field, const std::string& got) {
-  throw UsageError(field.key, str("got '", got, "', expected ", field.expected, "."));
+  throw UsageError(field.key, concat("got '", got, "', expected ", field.expected, "."));
 }
 
 std::string value_text(const toml::node& node, const std::string& where) {
   if (auto text = node.value_exact<std::string>()) return *text;
   if (auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
-  if (auto whole = node.value_exact<int64_t>()) return str(*whole);
-  if (auto real = node.value_exact<double>()) return number(*real);
+  if (auto whole = node.value_exact<int64_t>()) return concat(*whole);
+  if (auto real = node.value_exact<double>()) return format_number(*real);
   throw UsageError(where, "a value must be text, a number, true or false; dates and nested lists are not used here.");
 }
 
@@ -48,12 +48,12 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
       size_t index = 0;
       for (const auto& item : *node.as_array()) {
         if (item.as_table()->empty())
-          throw UsageError(str(name, ":", item.source().begin.line), str("this [[", full, "]] is empty."));
-        flatten(*item.as_table(), str(full, ".", index++, "."), name, settings);
+          throw UsageError(concat(name, ":", item.source().begin.line), concat("this [[", full, "]] is empty."));
+        flatten(*item.as_table(), concat(full, ".", index++, "."), name, settings);
       }
       continue;
     }
-    Setting setting{.key = full, .values = {}, .where = str(name, ":", node.source().begin.line), .is_list = false};
+    Setting setting{.key = full, .values = {}, .where = concat(name, ":", node.source().begin.line), .is_list = false};
     if (const auto* list = node.as_array()) {
       setting.is_list = true;
       for (const auto& item : *list) setting.values.push_back(value_text(item, setting.where));
@@ -68,13 +68,13 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
 
 Field& FieldList::add(const char* key, const char* doc, std::string expected) {
   fields_.push_back(
-      {.key = str(section_, ".", key), .doc = doc, .expected = std::move(expected), .get = {}, .set = {}});
+      {.key = concat(section_, ".", key), .doc = doc, .expected = std::move(expected), .get = {}, .set = {}});
   return fields_.back();
 }
 
 void FieldList::integer(const char* key, int64_t& value, Range range, const char* doc) {
   Field& field = add(key, doc, describe("a whole number", range));
-  field.get = [&value] { return str(value); };
+  field.get = [&value] { return concat(value); };
   field.set = [field, &value, range](const std::string& text) {
     const auto parsed = parse_integer(text);
     if (!parsed || !inside(static_cast<double>(*parsed), range)) reject(field, text);
@@ -85,7 +85,7 @@ void FieldList::integer(const char* key, int64_t& value, Range range, const char
 void FieldList::integer(const char* key, int& value, Range range, const char* doc) {
   range.max = std::min(range.max, double{std::numeric_limits<int>::max()});
   Field& field = add(key, doc, describe("a whole number", range));
-  field.get = [&value] { return str(value); };
+  field.get = [&value] { return concat(value); };
   field.set = [field, &value, range](const std::string& text) {
     const auto parsed = parse_integer(text);
     if (!parsed || !inside(static_cast<double>(*parsed), range)) reject(field, text);
@@ -95,7 +95,7 @@ void FieldList::integer(const char* key, int& value, Range range, const char* do
 
 void FieldList::real(const char* key, double& value, Range range, const char* doc) {
   Field& field = add(key, doc, describe("a number", range));
-  field.get = [&value] { return number(value); };
+  field.get = [&value] { return format_number(value); };
   field.set = [field, &value, range](const std::string& text) {
     const auto parsed = parse_number(text);
     if (!parsed || !inside(*parsed, range)) reject(field, text);
@@ -148,8 +148,9 @@ const Field& FieldList::at(const std::string& key, const std::string& where) con
     keys.push_back(field.key);
   }
   const auto near = nearest(key, keys);
-  throw UsageError(where, str("unknown key '", key, "'. ",
-                              near ? str("Did you mean '", *near, "'?") : "`normlab config keys` lists them all."));
+  throw UsageError(where,
+                   concat("unknown key '", key, "'. ",
+                          near ? concat("Did you mean '", *near, "'?") : "`normlab config keys` lists them all."));
 }
 
 std::string toml_text(const std::string& text) {
@@ -158,9 +159,9 @@ std::string toml_text(const std::string& text) {
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\')
-      out += str('\\', c);
+      out += concat('\\', c);
     else if (byte < 0x20 || byte == 0x7f)
-      out += str("\\u00", digits[byte >> 4], digits[byte & 15]);
+      out += concat("\\u00", digits[byte >> 4], digits[byte & 15]);
     else
       out += c;
   }
@@ -177,9 +178,9 @@ std::string to_toml(const FieldList& list) {
     const size_t dot = field.key.find('.');
     if (field.key.substr(0, dot) != section) {
       section = field.key.substr(0, dot);
-      out += str(out.empty() ? "" : "\n", "[", section, "]\n");
+      out += concat(out.empty() ? "" : "\n", "[", section, "]\n");
     }
-    out += str(field.key.substr(dot + 1), " = ", toml_value(field, field.get()), "\n");
+    out += concat(field.key.substr(dot + 1), " = ", toml_value(field, field.get()), "\n");
   }
   return out;
 }
@@ -189,7 +190,7 @@ std::vector<Setting> parse_toml(const std::string& text, const std::string& name
   try {
     flatten(toml::parse(text, name), "", name, settings);
   } catch (const toml::parse_error& error) {
-    throw UsageError(str(name, ":", error.source().begin.line), str(error.description(), "."));
+    throw UsageError(concat(name, ":", error.source().begin.line), concat(error.description(), "."));
   }
   return settings;
 }
@@ -199,7 +200,7 @@ std::vector<Setting> read_toml(const std::string& path) { return parse_toml(read
 Setting parse_setting(const std::string& assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
-    throw UsageError("--set", str("got '", assignment, "', expected key=value, such as model.d_model=128."));
+    throw UsageError("--set", concat("got '", assignment, "', expected key=value, such as model.d_model=128."));
   const std::string key = trim(assignment.substr(0, equals)), value = trim(assignment.substr(equals + 1));
   Setting setting{.key = key, .values = {value}, .where = "--set", .is_list = false};
   if (value.starts_with('[') && value.ends_with(']')) {
@@ -217,7 +218,7 @@ Setting parse_setting(const std::string& assignment) {
 void apply(const FieldList& list, const Setting& setting) {
   const Field& field = list.at(setting.key, setting.where);
   if (setting.is_list)
-    throw UsageError(setting.where, str("'", setting.key, "' takes one value; lists are for studies."));
+    throw UsageError(setting.where, concat("'", setting.key, "' takes one value; lists are for studies."));
   field.set(setting.values.front());
 }
 

@@ -33,12 +33,12 @@ void throw_errno(const std::filesystem::path& path, std::string_view action) {
   const int code = errno;
   const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG;
   throw Error(path.string(),
-              str("cannot ", action, ": ", reason(code), ".", full ? " Free some space, then retry." : ""));
+              concat("cannot ", action, ": ", reason(code), ".", full ? " Free some space, then retry." : ""));
 }
 
 File File::open_to_read(const std::filesystem::path& path) {
   File file(path, open_descriptor(path, O_RDONLY));
-  if (file.descriptor_ < 0) throw DataError(path.string(), str("cannot open the file: ", reason(errno), "."));
+  if (file.descriptor_ < 0) throw DataError(path.string(), concat("cannot open the file: ", reason(errno), "."));
   struct stat facts {};
   if (::fstat(file.descriptor_, &facts) == 0 && S_ISDIR(facts.st_mode)) {
     throw DataError(path.string(), "is a folder, expected a file.");
@@ -80,7 +80,7 @@ size_t File::read(char* buffer, size_t size) {
   for (;;) {
     const ssize_t count = ::read(descriptor_, buffer, size);
     if (count >= 0) return static_cast<size_t>(count);
-    if (errno != EINTR) throw DataError(path_.string(), str("cannot read the file: ", reason(errno), "."));
+    if (errno != EINTR) throw DataError(path_.string(), concat("cannot read the file: ", reason(errno), "."));
   }
 }
 

@@ -30,7 +30,7 @@ fs::path staging_name(const fs::path& path) {
   fs::path name;
   std::error_code ignored;
   do {
-    name = parent_of(path) / str(staging_prefix, ::getpid(), "-", count++);
+    name = parent_of(path) / concat(staging_prefix, ::getpid(), "-", count++);
   } while (fs::exists(fs::symlink_status(name, ignored)));
   return name;
 }
@@ -118,7 +118,7 @@ void remove_folder(const fs::path& path) {
   if (::rename(path.c_str(), doomed.c_str()) != 0) throw_errno(path, "remove the folder");
   std::error_code problem;
   fs::remove_all(doomed, problem);
-  if (problem) throw Error(path.string(), str("cannot remove the folder: ", problem.message(), "."));
+  if (problem) throw Error(path.string(), concat("cannot remove the folder: ", problem.message(), "."));
 }
 
 void replace_symlink(const fs::path& link, const fs::path& target) {

@@ -77,7 +77,7 @@ std::string clip_to_width(std::string_view text, int columns) {
   bool coloured = false;
   for (int used = 0; end < text.size();) {
     const Glyph glyph = first_glyph(text.substr(end));
-    if (used + glyph.columns > columns) return str(text.substr(0, end), coloured ? reset_colour : "");
+    if (used + glyph.columns > columns) return concat(text.substr(0, end), coloured ? reset_colour : "");
     used += glyph.columns;
     end += glyph.bytes;
     coloured = coloured || glyph.columns == 0;
@@ -92,16 +92,16 @@ void log_line(std::string_view line) {
     const std::string up = shown_line->to_first_row();
     const std::string_view erase = shown_line->rows_ > 1 ? erase_below : erase_rest;
     shown_line->rows_ = 1;
-    print(shown_line->descriptor_, str(up, erase, line, "\n", shown_line->drawing()));
+    print(shown_line->descriptor_, concat(up, erase, line, "\n", shown_line->drawing()));
   } else {
-    print(STDERR_FILENO, str(line, "\n"));
+    print(STDERR_FILENO, concat(line, "\n"));
   }
 }
 
 ProgressLine::ProgressLine(int descriptor) : descriptor_(descriptor), redraws_(can_redraw(descriptor)) {}
 
 std::string ProgressLine::to_first_row() const {
-  return rows_ > 1 ? str(to_line_start, "\x1b[", rows_ - 1, "A") : std::string(to_line_start);
+  return rows_ > 1 ? concat(to_line_start, "\x1b[", rows_ - 1, "A") : std::string(to_line_start);
 }
 
 std::string ProgressLine::drawing() {
@@ -110,7 +110,7 @@ std::string ProgressLine::drawing() {
   std::string out = to_first_row();
   for (size_t i = 0; i < rows.size(); ++i)
     // The last column stays free: writing to it makes some terminals wrap.
-    out += str(i > 0 ? "\n" : "", clip_to_width(rows[i], terminal_width(descriptor_) - 1), erase_rest);
+    out += concat(i > 0 ? "\n" : "", clip_to_width(rows[i], terminal_width(descriptor_) - 1), erase_rest);
   if (rows_ > rows.size()) out += erase_below;
   rows_ = rows.size();
   return out;
@@ -130,7 +130,7 @@ void ProgressLine::update(std::string_view text, Clock::time_point now) {
 
 void ProgressLine::finish() {
   const std::lock_guard guard(screen);
-  print(descriptor_, str(pending_ ? drawing() : "", redraws_ && shown_at_ ? "\n" : ""));
+  print(descriptor_, concat(pending_ ? drawing() : "", redraws_ && shown_at_ ? "\n" : ""));
   pending_ = false;
   rows_ = 0;
   shown_at_.reset();

@@ -54,7 +54,7 @@ std::optional<Number> parse_whole(std::string_view text) {
 
 }  // namespace
 
-std::string number(double value) {
+std::string format_number(double value) {
   if (!std::isfinite(value)) return non_finite(value);
   const double size = std::abs(value);
   const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
@@ -93,8 +93,8 @@ std::string clock_time(double seconds) {
   constexpr double longest = 3.6e12;  // a billion hours; beyond it, and for nan, the time is not known
   if (!(seconds >= 0 && seconds < longest)) return "-:--:--";
   const long long total = std::llround(seconds);
-  const auto two_digits = [](long long value) { return str(value < 10 ? "0" : "", value); };
-  return str(total / 3600, ":", two_digits(total / 60 % 60), ":", two_digits(total % 60));
+  const auto two_digits = [](long long value) { return concat(value < 10 ? "0" : "", value); };
+  return concat(total / 3600, ":", two_digits(total / 60 % 60), ":", two_digits(total % 60));
 }
 
 std::optional<double> parse_number(std::string_view text) {

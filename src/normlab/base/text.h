@@ -11,7 +11,7 @@
 
 namespace normlab {
 
-std::string number(double value);                   // fewest digits that read back to the same double
+std::string format_number(double value);            // fewest digits that read back to the same double
 std::string fixed(double value, int decimals);      // 1.8800
 std::string significant(double value, int digits);  // 1.880, 0.01234, 1.2e-07
 std::string si(double value);                       // 12.3k, 4.56M
@@ -40,11 +40,11 @@ template <std::same_as<bool> T>
 void append(std::string& out, T part) {
   out += part ? "true" : "false";
 }
-inline void append(std::string& out, double part) { out += number(part); }
+inline void append(std::string& out, double part) { out += format_number(part); }
 
-// str("step ", 3, ": ", 1.5) == "step 3: 1.5"
+// concat("step ", 3, ": ", 1.5) == "step 3: 1.5"
 template <class... Parts>
-std::string str(const Parts&... parts) {
+std::string concat(const Parts&... parts) {
   std::string out;
   (append(out, parts), ...);
   return out;

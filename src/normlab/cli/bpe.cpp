@@ -28,8 +28,8 @@ struct ApplyOptions {
 
 Exit learn(const LearnOptions& options) {
   if (!options.vocabularies.empty() && options.vocabularies.size() != options.inputs.size())
-    throw UsageError("--write-vocabulary", str("got ", options.vocabularies.size(), " files for ",
-                                               options.inputs.size(), " texts, expected one for each."));
+    throw UsageError("--write-vocabulary", concat("got ", options.vocabularies.size(), " files for ",
+                                                  options.inputs.size(), " texts, expected one for each."));
   std::vector<std::string> texts;
   WordCounts words;
   for (const std::string& path : options.inputs)
@@ -38,13 +38,13 @@ Exit learn(const LearnOptions& options) {
 
   ProgressLine progress;
   const BpeCodes codes = learn_bpe(words, options.learning, [&](int merges) {
-    if (merges % 100 == 0) progress.update(str("merges ", merges, " of ", options.learning.operations));
+    if (merges % 100 == 0) progress.update(concat("merges ", merges, " of ", options.learning.operations));
     if (stop_requested()) throw Error("bpe learn", "stopped by a signal; nothing was written.", Exit::stopped);
   });
   progress.finish();
   if (codes.empty())
-    throw DataError(options.inputs[0], str("no pair of symbols occurs ", options.learning.min_frequency,
-                                           " times. Use more text or a smaller --min-frequency."));
+    throw DataError(options.inputs[0], concat("no pair of symbols occurs ", options.learning.min_frequency,
+                                              " times. Use more text or a smaller --min-frequency."));
   std::vector<std::string> vocabularies;
   BpeSegmenter segmenter(codes);
   for (size_t i = 0; i < options.vocabularies.size(); ++i) {
@@ -55,9 +55,9 @@ Exit learn(const LearnOptions& options) {
   write_file_atomically(options.codes, to_text(codes));
   for (size_t i = 0; i < vocabularies.size(); ++i) write_file_atomically(options.vocabularies[i], vocabularies[i]);
   const std::string shortfall = codes.size() < static_cast<size_t>(options.learning.operations)
-                                    ? str(": no further pair occurs ", options.learning.min_frequency, " times")
+                                    ? concat(": no further pair occurs ", options.learning.min_frequency, " times")
                                     : "";
-  log_line(str(codes.size(), " merges of ", words.rows().size(), " different words in ", options.codes, shortfall));
+  log_line(concat(codes.size(), " merges of ", words.rows().size(), " different words in ", options.codes, shortfall));
   return Exit::done;
 }
 

@@ -51,7 +51,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command) : name_(comm
   if (failure == 0) return;
   ::close(to_child_);
   ::close(from_child_);
-  throw UsageError(name_, str("cannot be started: ", std::generic_category().message(failure), "."));
+  throw UsageError(name_, concat("cannot be started: ", std::generic_category().message(failure), "."));
 }
 
 ChildProcess::~ChildProcess() {

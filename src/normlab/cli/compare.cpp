@@ -48,9 +48,9 @@ StudySpec wanted_study(const CompareOptions& options) {
 }
 
 std::string size_of(const Plan& plan) {
-  const auto count = [](size_t n, const char* what) { return str(n, " ", what, n == 1 ? "" : "s"); };
-  return str(count(plan.variants.size(), "variant"), " x ", count(plan.folds.size(), "fold"), " x ",
-             count(plan.seeds.size(), "seed"), " = ", count(plan.trials.size(), "trial"));
+  const auto count = [](size_t n, const char* what) { return concat(n, " ", what, n == 1 ? "" : "s"); };
+  return concat(count(plan.variants.size(), "variant"), " x ", count(plan.folds.size(), "fold"), " x ",
+                count(plan.seeds.size(), "seed"), " = ", count(plan.trials.size(), "trial"));
 }
 
 Json summary_of(const Plan& plan, const StudyProgress& progress) {
@@ -64,15 +64,15 @@ Json summary_of(const Plan& plan, const StudyProgress& progress) {
 void print_plan(const Plan& plan, const StudyProgress& progress, const std::vector<double>& flops) {
   size_t width = 0;
   for (const Variant& variant : plan.variants) width = std::max(width, variant.label.size());
-  print_line(str(size_of(plan), "; baseline '", plan.variants[plan.baseline].label, "'"));
+  print_line(concat(size_of(plan), "; baseline '", plan.variants[plan.baseline].label, "'"));
   for (size_t v = 0; v < plan.variants.size(); ++v) {
     size_t n = 0, ended = 0;
     double sum = 0.0;
     for (const Trial& trial : plan.trials)
       if (trial.variant == v) ++n, ended += progress.record(trial).ended(), sum += flops[trial.number - 1];
     const std::string& label = plan.variants[v].label;
-    print_line(str("  ", label, std::string(width - label.size(), ' '), "  ", n, " trials, ", ended, " done, ", si(sum),
-                   "FLOP"));
+    print_line(concat("  ", label, std::string(width - label.size(), ' '), "  ", n, " trials, ", ended, " done, ",
+                      si(sum), "FLOP"));
   }
 }
 
@@ -91,11 +91,11 @@ Exit dry_run(const Plan& plan, const StudyProgress& progress, const std::vector<
     print_plan(plan, progress, flops);
     if (!plan.spec.ladder.empty()) print_line(plain_text(size_table(plan, vocab_size)));
     if (tuning.trials > 0)
-      print_line(str("tuning of ", plan.spec.tune.key, " first: ", tuning.trials, " trials, ", si(tuning.flops_left),
-                     "FLOP to do, and one more for each variant whose best value is at an edge of the grid"));
-    print_line(str("to do: ", queue.size(), " trials", tuning.trials > 0 ? " and the tuning" : "", ", ", si(flops_left),
-                   "FLOP, about ", clock_time(seconds), " with ", side_by_side, " in parallel (ten steps ran at ",
-                   si(speed.flops_per_second), "FLOP/s each)"));
+      print_line(concat("tuning of ", plan.spec.tune.key, " first: ", tuning.trials, " trials, ", si(tuning.flops_left),
+                        "FLOP to do, and one more for each variant whose best value is at an edge of the grid"));
+    print_line(concat("to do: ", queue.size(), " trials", tuning.trials > 0 ? " and the tuning" : "", ", ",
+                      si(flops_left), "FLOP, about ", clock_time(seconds), " with ", side_by_side,
+                      " in parallel (ten steps ran at ", si(speed.flops_per_second), "FLOP/s each)"));
     return Exit::done;
   }
   Json out = summary_of(plan, progress);
@@ -122,14 +122,14 @@ Exit dry_run(const Plan& plan, const StudyProgress& progress, const std::vector<
 void say_end(const Plan& plan, const Trial& trial, const TrialRecord& record, bool also_finished) {
   const std::string name = name_of(plan, trial);
   if (record.status == TrialStatus::crashed)
-    log_line(str(name, " crashed: ", record.message, "; its log is ", trial.folder.string(), ".log"));
+    log_line(concat(name, " crashed: ", record.message, "; its log is ", trial.folder.string(), ".log"));
   else if (record.status == TrialStatus::diverged)
-    log_line(str(name, " diverged: ", record.message));
+    log_line(concat(name, " diverged: ", record.message));
   else if (record.status == TrialStatus::damaged)
-    log_line(str(name, " is damaged: ", record.message, "; delete ", trial.folder.string(), " to run it again"));
+    log_line(concat(name, " is damaged: ", record.message, "; delete ", trial.folder.string(), " to run it again"));
   else if (also_finished && record.val_loss)
-    log_line(
-        str(name, " finished: validation loss ", fixed(*record.val_loss, 4), ", ", clock_time(record.train_seconds)));
+    log_line(concat(name, " finished: validation loss ", fixed(*record.val_loss, 4), ", ",
+                    clock_time(record.train_seconds)));
 }
 
 void run_queue(const Plan& plan, StudyProgress& progress, const std::vector<const Trial*>& queue,
@@ -139,7 +139,7 @@ void run_queue(const Plan& plan, StudyProgress& progress, const std::vector<cons
   events.ended = [&](const Trial& trial, TrialEnd end) {
     progress.update(trial);
     if (end == TrialEnd::in_use)
-      log_line(str(name_of(plan, trial), " is being run by another process and is left to it"));
+      log_line(concat(name_of(plan, trial), " is being run by another process and is left to it"));
     else if (end == TrialEnd::recorded)
       say_end(plan, trial, progress.record(trial), !shown.redraws() && !options.quiet);
   };
@@ -158,22 +158,23 @@ void run_queue(const Plan& plan, StudyProgress& progress, const std::vector<cons
 Exit conclude(const Plan& plan, const StudyProgress& progress, const CompareOptions& options) {
   const size_t ended = progress.count(TrialStatus::finished) + progress.count(TrialStatus::diverged);
   const size_t failed = progress.count(TrialStatus::crashed) + progress.count(TrialStatus::damaged);
-  log_line(str(ended, " of ", plan.trials.size(), " trials have ended",
-               progress.count(TrialStatus::diverged) > 0
-                   ? str(", ", progress.count(TrialStatus::diverged), " of them diverged, which is a result and stays")
-                   : "",
-               "; study in ", plan.folder.string()));
-  const std::string again = str("normlab compare --out ", options.out);
+  log_line(concat(ended, " of ", plan.trials.size(), " trials have ended",
+                  progress.count(TrialStatus::diverged) > 0 ? concat(", ", progress.count(TrialStatus::diverged),
+                                                                     " of them diverged, which is a result and stays")
+                                                            : "",
+                  "; study in ", plan.folder.string()));
+  const std::string again = concat("normlab compare --out ", options.out);
   const bool stopped = stop_requested() || ended + failed < plan.trials.size();
   // A tuning that succeeds is followed by the study itself.
   if (options.json && (stopped || failed > 0 || plan.folder == options.out)) print_json(summary_of(plan, progress));
   if (stopped) {
-    log_line(str("stopped; resume with: ", again));
+    log_line(concat("stopped; resume with: ", again));
     return Exit::stopped;
   }
   if (failed > 0)
-    throw Error("compare", str(failed, " trials crashed or are damaged; the others are done. Once the cause is gone, ",
-                               "run them with: ", again));
+    throw Error("compare",
+                concat(failed, " trials crashed or are damaged; the others are done. Once the cause is gone, ",
+                       "run them with: ", again));
   return Exit::done;
 }
 
@@ -184,7 +185,7 @@ Exit run_study(const Plan& plan, const StudyText& text, const CompareOptions& op
   const std::vector<const Trial*> queue = queue_of(plan, progress, text.flops);
   if (options.prepare) {
     log_line(
-        str(size_of(plan), ", ", queue.size(), " to do; run them with: normlab trial ", plan.folder.string(), " N"));
+        concat(size_of(plan), ", ", queue.size(), " to do; run them with: normlab trial ", plan.folder.string(), " N"));
     return Exit::done;
   }
   for (const Trial& trial : plan.trials)
@@ -195,7 +196,7 @@ Exit run_study(const Plan& plan, const StudyText& text, const CompareOptions& op
                                                 .threads = plan.trials.front().config.train.threads});
     if (!plan.spec.ladder.empty()) log_line(plain_text(size_table(plan, text.vocab_size)));
     log_line(
-        str(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " in parallel, in ", plan.folder.string()));
+        concat(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " in parallel, in ", plan.folder.string()));
     run_queue(plan, progress, queue, options);
   }
   return conclude(plan, progress, options);
@@ -207,18 +208,18 @@ Exit run_tuning(Plan& plan, const CompareOptions& options) {
     const Plan tuning = tuning_plan(plan);
     const StudyText text = text_of(tuning);
     const FolderLock lock = take_study_folder(tuning, text.sha256);
-    log_line(str("tuning ", plan.spec.tune.key, " of every variant"));
+    log_line(concat("tuning ", plan.spec.tune.key, " of every variant"));
     if (const Exit exit = run_study(tuning, text, options); exit != Exit::done) return exit;
     if (options.prepare) {
-      log_line(str("then prepare the study itself with: normlab compare --prepare --out ", options.out));
+      log_line(concat("then prepare the study itself with: normlab compare --prepare --out ", options.out));
       return Exit::stopped;
     }
     plan = make_plan(plan.spec, plan.folder);
   }
   for (size_t v = 0; v < plan.variants.size(); ++v) {
     const TunedVariant& tuned = plan.tuned[v];
-    log_line(str(plan.variants[v].label, ": ", plan.spec.tune.key, " = ", tuned.values[*tuned.best],
-                 tuned.at_edge() ? ", at the edge of its grid" : ""));
+    log_line(concat(plan.variants[v].label, ": ", plan.spec.tune.key, " = ", tuned.values[*tuned.best],
+                    tuned.at_edge() ? ", at the edge of its grid" : ""));
   }
   return Exit::done;
 }
@@ -236,7 +237,7 @@ Exit compare(CompareOptions options) {
     if (const Exit exit = run_tuning(plan, options); exit != Exit::done) return options.prepare ? Exit::done : exit;
   const Exit exit = run_study(plan, text, options);
   if (exit == Exit::done && !options.prepare)
-    log_line(str("next: normlab ", plan.spec.ladder.empty() ? "report " : "fit ", options.out));
+    log_line(concat("next: normlab ", plan.spec.ladder.empty() ? "report " : "fit ", options.out));
   return exit;
 }
 

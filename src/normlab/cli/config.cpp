@@ -10,7 +10,7 @@ namespace normlab {
 namespace {
 
 void explain(const Field& field) {
-  print_line(str(field.key, "\n  ", field.doc, "\n  expected: ", field.expected, "\n  default: ", field.get()));
+  print_line(concat(field.key, "\n  ", field.doc, "\n  expected: ", field.expected, "\n  default: ", field.get()));
 }
 
 // A table a section; docs/configuration.md is this output.
@@ -20,10 +20,10 @@ void print_markdown(const FieldList& list) {
     const size_t dot = field.key.find('.');
     if (field.key.substr(0, dot) != section) {
       section = field.key.substr(0, dot);
-      print_line(str("\n## [", section, "]\n\n| key | default | expected | meaning |\n|---|---|---|---|"));
+      print_line(concat("\n## [", section, "]\n\n| key | default | expected | meaning |\n|---|---|---|---|"));
     }
-    print_line(str("| `", field.key, "` | `", field.get(), "` | ", field.expected, " | ",
-                   replace_all(field.doc, "|", "\\|"), " |"));
+    print_line(concat("| `", field.key, "` | `", field.get(), "` | ", field.expected, " | ",
+                      replace_all(field.doc, "|", "\\|"), " |"));
   }
 }
 

@@ -21,17 +21,17 @@ struct FitCommand {
 CountedParams counted_of(const std::string& text) {
   if (text == "total") return CountedParams::total;
   if (text == "body") return CountedParams::body;
-  throw UsageError("--params", str("got '", text, "', expected total or body."));
+  throw UsageError("--params", concat("got '", text, "', expected total or body."));
 }
 
 Bootstrap bootstrap_of(const std::string& text) {
   for (size_t i = 0; i < std::size(bootstrap_names); ++i)
     if (text == bootstrap_names[i]) return static_cast<Bootstrap>(i);
-  throw UsageError("--bootstrap", str("got '", text, "', expected auto, residual, wild or case."));
+  throw UsageError("--bootstrap", concat("got '", text, "', expected auto, residual, wild or case."));
 }
 
 void print_section(const Table& table) {
-  if (!table.rows.empty()) print_line(str("\n", table.caption, "\n", plain_text(table)));
+  if (!table.rows.empty()) print_line(concat("\n", table.caption, "\n", plain_text(table)));
 }
 
 Exit fit_laws(const FitCommand& command) {
@@ -53,11 +53,11 @@ Exit fit_laws(const FitCommand& command) {
   for (const Table& table :
        {coefficient_table(analysis), goodness_table(analysis), projection_table(analysis), batch_table(analysis)})
     print_section(table);
-  for (const std::string& reason : bootstrap_texts(analysis)) print_line(str("\n", reason));
-  for (const std::string& note : analysis.notes) print_line(str("note: ", note));
+  for (const std::string& reason : bootstrap_texts(analysis)) print_line(concat("\n", reason));
+  for (const std::string& note : analysis.notes) print_line(concat("note: ", note));
   if (!command.out.empty())
-    print_line(str("\nreport: ", (std::filesystem::path(command.out) / "scaling.html").string(),
-                   ", scaling.md, fit.json, points.csv; charts/"));
+    print_line(concat("\nreport: ", (std::filesystem::path(command.out) / "scaling.html").string(),
+                      ", scaling.md, fit.json, points.csv; charts/"));
   return Exit::done;
 }
 

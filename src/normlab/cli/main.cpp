@@ -10,7 +10,7 @@ using namespace normlab;
 int run(int argc, char** argv) {
   if (argc > 1 && is_torch_verb(argv[1])) hand_over(argv);
   CLI::App app{"Train, compare, inspect and ship transformers with normalised attention.", "normlab"};
-  app.set_version_flag("--version", str("normlab ", NORMLAB_VERSION, ", libtorch ", NORMLAB_TORCH_VERSION));
+  app.set_version_flag("--version", concat("normlab ", NORMLAB_VERSION, ", libtorch ", NORMLAB_TORCH_VERSION));
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"

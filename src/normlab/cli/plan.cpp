@@ -55,13 +55,13 @@ Json cost_of_study(const PlanCommand& command) {
   };
   const Table sizes = size_table(plan, vocab);
   if (!command.json) {
-    print_line(str(sizes.caption, "\n", plain_text(sizes)));
-    print_line(str("\n", flops.size(), " trials", plan.spec.tune.wanted() ? ", tuning included, " : ", ", si(total),
-                   "FLOP; ", speed.side_by_side, " in parallel on a machine at ", si(speed.flops_per_second),
-                   "FLOP/s each (", speed.source, ")"));
-    print_line(str("one machine: ", clock_time(seconds_on(1))));
+    print_line(concat(sizes.caption, "\n", plain_text(sizes)));
+    print_line(concat("\n", flops.size(), " trials", plan.spec.tune.wanted() ? ", tuning included, " : ", ", si(total),
+                      "FLOP; ", speed.side_by_side, " in parallel on a machine at ", si(speed.flops_per_second),
+                      "FLOP/s each (", speed.source, ")"));
+    print_line(concat("one machine: ", clock_time(seconds_on(1))));
     if (command.machines > 1)
-      print_line(str(command.machines, " machines: ", clock_time(seconds_on(command.machines))));
+      print_line(concat(command.machines, " machines: ", clock_time(seconds_on(command.machines))));
   }
   return {{"trials", flops.size()},
           {"flops", total},
@@ -106,7 +106,7 @@ Json paper_plan(const PlanCommand& command) {
                             cell(&Optimum::loss)});
     }
   }
-  if (!command.json) print_line(str(table.caption, "\n", plain_text(table)));
+  if (!command.json) print_line(concat(table.caption, "\n", plain_text(table)));
   return Json::parse(json(table));
 }
 

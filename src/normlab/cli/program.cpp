@@ -16,7 +16,7 @@ namespace {
 
 int fail(const std::string& message, Exit code) {
   const bool colour = use_colour(STDERR_FILENO);
-  log_line(str(colour ? "\033[31merror\033[0m " : "error ", message));
+  log_line(concat(colour ? "\033[31merror\033[0m " : "error ", message));
   return static_cast<int>(code);
 }
 
@@ -35,7 +35,8 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const Exit& exit) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return fail(str("[command line] ", error.what(), ". See `normlab --help` and `normlab VERB --help`."), Exit::usage);
+    return fail(concat("[command line] ", error.what(), ". See `normlab --help` and `normlab VERB --help`."),
+                Exit::usage);
   }
   return static_cast<int>(exit);
 }
@@ -52,7 +53,7 @@ int run_program(const std::function<int()>& body) {
     return fail("[memory] out of memory. Use a smaller train.batch_size or model.", Exit::failed);
   } catch (const std::exception& error) {
     // libtorch appends a backtrace to its messages, which helps no user.
-    return fail(str("[internal] ", split(error.what(), '\n').front()), Exit::failed);
+    return fail(concat("[internal] ", split(error.what(), '\n').front()), Exit::failed);
   }
 }
 

@@ -21,7 +21,7 @@ std::optional<double> target_of(const ReportOptions& options, const Plan& plan) 
   }
   const auto target = parse_number(options.target);
   if (!target || !(*target > 0) || !std::isfinite(*target))
-    throw UsageError("--target", str("got '", options.target, "', expected a loss, such as 1.6."));
+    throw UsageError("--target", concat("got '", options.target, "', expected a loss, such as 1.6."));
   return target;
 }
 
@@ -37,9 +37,10 @@ Exit report_study(const ReportOptions& options) {
   }
   print_line(report.verdict.sentence);
   if (!report.verdict.detail.empty()) print_line(report.verdict.detail);
-  for (const std::string& notice : report.verdict.notices) print_line(str("note: ", notice));
-  print_line(str("\nreport: ", (plan.folder / "report.html").string()));
-  print_line(str("tables: ", (plan.folder / "summary.csv").string(), ", trials.csv, report.md, report.json; charts/"));
+  for (const std::string& notice : report.verdict.notices) print_line(concat("note: ", notice));
+  print_line(concat("\nreport: ", (plan.folder / "report.html").string()));
+  print_line(
+      concat("tables: ", (plan.folder / "summary.csv").string(), ", trials.csv, report.md, report.json; charts/"));
   return Exit::done;
 }
 

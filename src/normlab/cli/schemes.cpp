@@ -22,7 +22,7 @@ ModelConfig shown_model(const NormScheme& row) {
   for (const auto& [key, value] : row.recommended)
     if (key.starts_with("model.")) list.at(key, row.name).set(value);
   config.n_layers = 1;
-  resolve(config, row);
+  resolve_model(config, row);
   return config;
 }
 
@@ -39,8 +39,8 @@ std::vector<ParameterSpec> shown_parameters(const NormScheme& row) {
 
 std::string shape_text(const ParameterSpec& parameter) {
   std::vector<std::string> extents;
-  for (const int64_t extent : parameter.shape) extents.push_back(str(extent));
-  return str("[", join(extents, ", "), "]");
+  for (const int64_t extent : parameter.shape) extents.push_back(concat(extent));
+  return concat("[", join(extents, ", "), "]");
 }
 
 nlohmann::ordered_json to_json(const NormScheme& row) {
@@ -67,29 +67,29 @@ std::string padded(std::string text, size_t width) {
 }
 
 void print_details(const NormScheme& row) {
-  print_line(str(row.name, ": ", row.title, "\n"));
+  print_line(concat(row.name, ": ", row.title, "\n"));
   for (const std::string& line : split(row.equation, ';')) print_line("  " + trim(line));
-  print_line(str("\nsource: ", row.source, "\n\nanswers"));
+  print_line(concat("\nsource: ", row.source, "\n\nanswers"));
   NormScheme copy = row;
   FieldList list;
   list_fields(copy, list);
   for (const Field& field : list.fields()) {
-    print_line(padded(str("  ", field.key, " = ", field.get()), 38) + field.doc);
+    print_line(padded(concat("  ", field.key, " = ", field.get()), 38) + field.doc);
   }
   if (!row.recommended.empty()) print_line("\nrecommended, for keys that are not set");
-  for (const auto& [key, value] : row.recommended) print_line(str("  ", key, " = ", value));
+  for (const auto& [key, value] : row.recommended) print_line(concat("  ", key, " = ", value));
   print_line(
       "\nlearnable parameters other than weights and biases, in the default model with one layer: shape, initial "
       "value");
   const auto parameters = shown_parameters(row);
   for (const ParameterSpec& each : parameters)
-    print_line(str(padded("  " + each.name, 38), padded(shape_text(each), 10),
-                   each.start ? significant(*each.start, 4) : "sigma(W)"));
+    print_line(concat(padded("  " + each.name, 38), padded(shape_text(each), 10),
+                      each.start ? significant(*each.start, 4) : "sigma(W)"));
   if (parameters.empty()) print_line("  none");
   print_line("\nkernels");
   for (const KernelUse& use : kernel_use(shown_model(row), row))
     print_line(padded("  " + use.part, 38) + use.served_by);
-  print_line(str("\nuse it: normlab train --set norm.scheme=", row.name));
+  print_line(concat("\nuse it: normlab train --set norm.scheme=", row.name));
 }
 
 Exit show_schemes(const SchemesOptions& options) {
@@ -104,7 +104,7 @@ Exit show_schemes(const SchemesOptions& options) {
       all.push_back(to_json(row));
       continue;
     }
-    print_line(str(padded(row.name, 16), row.title, "\n", std::string(16, ' '), row.equation));
+    print_line(concat(padded(row.name, 16), row.title, "\n", std::string(16, ' '), row.equation));
   }
   if (options.json)
     print_json(all);

@@ -15,15 +15,16 @@ std::vector<std::string> read_text(const std::string& path) { return read_lines(
 
 void require_same_length(const std::string& path, size_t lines, const std::string& reference, size_t expected) {
   if (lines == expected) return;
-  throw DataError(path, str("has ", lines, " lines, ", reference, " has ", expected, ": the shorter one ends at line ",
-                            std::min(lines, expected), ". Every line needs its reference."));
+  throw DataError(path,
+                  concat("has ", lines, " lines, ", reference, " has ", expected, ": the shorter one ends at line ",
+                         std::min(lines, expected), ". Every line needs its reference."));
 }
 
 // As sacreBLEU's, except for the name of the program at its end.
 std::string full_signature(const MetricResult& result, size_t references, const SignificanceOptions* test) {
-  std::string text = str("nrefs:", references);
-  if (test) text += str(test->test == PairedTest::bootstrap ? "|bs:" : "|ar:", test->trials, "|seed:", test->seed);
-  return str(text, "|", result.signature, "|version:normlab-", NORMLAB_VERSION);
+  std::string text = concat("nrefs:", references);
+  if (test) text += concat(test->test == PairedTest::bootstrap ? "|bs:" : "|ar:", test->trials, "|seed:", test->seed);
+  return concat(text, "|", result.signature, "|version:normlab-", NORMLAB_VERSION);
 }
 
 using OutputScores = std::vector<MetricResult>;  // of one output, by metric
@@ -43,13 +44,13 @@ nlohmann::ordered_json scores_json(const OutputScores& scores, size_t references
 void print_sentences(const OutputScores& scores, size_t references) {
   std::string names = "line";
   for (const MetricResult& result : scores) {
-    print_line(str("# ", result.name, "|", full_signature(result, references, nullptr)));
-    names += str("\t", result.name);
+    print_line(concat("# ", result.name, "|", full_signature(result, references, nullptr)));
+    names += concat("\t", result.name);
   }
   print_line(names);
   for (size_t i = 0; i < scores[0].rows.size(); ++i) {
-    std::string line = str(i + 1);
-    for (const MetricResult& result : scores) line += str("\t", fixed(result.score(result.rows[i]), 4));
+    std::string line = concat(i + 1);
+    for (const MetricResult& result : scores) line += concat("\t", fixed(result.score(result.rows[i]), 4));
     print_line(line);
   }
 }
@@ -68,7 +69,7 @@ void print_scores(const OutputScores& scores, size_t references) {
   for (const MetricResult& result : scores)
     print_line(result.signature.empty()
                    ? result.line
-                   : str(result.name, "|", full_signature(result, references, nullptr), " = ", result.line));
+                   : concat(result.name, "|", full_signature(result, references, nullptr), " = ", result.line));
 }
 
 nlohmann::ordered_json comparison_json(const Significance& found, const std::string& signature) {
@@ -82,12 +83,12 @@ nlohmann::ordered_json comparison_json(const Significance& found, const std::str
 std::string comparison_line(const std::string& name, const Significance& found) {
   std::string label = name;
   label.resize(std::max<size_t>(12, label.size() + 2), ' ');
-  std::string line = str("  ", label, found.difference < 0 ? "" : "+", fixed(found.difference, 4));
+  std::string line = concat("  ", label, found.difference < 0 ? "" : "+", fixed(found.difference, 4));
   const bool bootstrap = found.interval.level > 0;
   if (bootstrap)
-    line += str("  95 % of resamples in [", fixed(found.interval.low, 4), ", ", fixed(found.interval.high, 4), "]");
-  line += str("  p = ", fixed(found.p_value, 4));
-  return bootstrap ? str(line, " (sacreBLEU's ", fixed(found.p_sacrebleu, 4), ")") : line;
+    line += concat("  95 % of resamples in [", fixed(found.interval.low, 4), ", ", fixed(found.interval.high, 4), "]");
+  line += concat("  p = ", fixed(found.p_value, 4));
+  return bootstrap ? concat(line, " (sacreBLEU's ", fixed(found.p_sacrebleu, 4), ")") : line;
 }
 
 class Scoring {
@@ -110,13 +111,14 @@ class Scoring {
 
   void print() const {
     for (size_t i = 0; i < scores_.size(); ++i) {
-      if (scores_.size() > 1) print_line(str(i == 0 ? "" : "\n", options_.outputs[i]));
+      if (scores_.size() > 1) print_line(concat(i == 0 ? "" : "\n", options_.outputs[i]));
       (options_.sentence ? print_sentences : print_scores)(scores_[i], options_.references.size());
     }
     if (options_.sentence) return;
     for (size_t i = 1; i < scores_.size(); ++i) {
-      print_line(str("\n", options_.outputs[i], " against ", options_.outputs[0], ": paired ",
-                     paired_tests[static_cast<size_t>(test_.test)], ", ", test_.trials, " trials, seed ", test_.seed));
+      print_line(concat("\n", options_.outputs[i], " against ", options_.outputs[0], ": paired ",
+                        paired_tests[static_cast<size_t>(test_.test)], ", ", test_.trials, " trials, seed ",
+                        test_.seed));
       for (size_t metric = 0; metric < scores_[i].size(); ++metric)
         print_line(comparison_line(scores_[i][metric].name, compare(i, metric)));
     }

@@ -39,7 +39,7 @@ const char* yes_or_no(bool value) { return value ? "yes" : "no"; }
 
 std::string smoothing_item(const BleuOptions& options) {
   std::string item(bleu_smoothings[static_cast<size_t>(options.smoothing)]);
-  if (const auto value = smoothing_value(options)) item += str("[", fixed(*value, 2), "]");
+  if (const auto value = smoothing_value(options)) item += concat("[", fixed(*value, 2), "]");
   return item;
 }
 
@@ -54,12 +54,12 @@ MetricResult evaluate_bleu(const ScoredTexts& texts, const ScoreSettings& settin
   const BleuOptions options = settings.bleu;
   const SplitLine words = settings.lowercase ? lower_cased(settings.bleu_words) : settings.bleu_words;
   MetricResult out{.name = "BLEU",
-                   .signature = str(case_item(settings.lowercase), "|eff:", yes_or_no(options.effective_order),
-                                    "|tok:", settings.tokenizer, "|smooth:", smoothing_item(options)),
+                   .signature = concat(case_item(settings.lowercase), "|eff:", yes_or_no(options.effective_order),
+                                       "|tok:", settings.tokenizer, "|smooth:", smoothing_item(options)),
                    .rows = rows_of(make_segments(texts, words), bleu_statistics),
                    .score = [options](std::span<const double> sums) { return bleu(sums, options).score; }};
   const BleuScore score = bleu(sum_rows(out.rows), options);
-  out.line = str(fixed(score.score, printed_decimals), " ", score.details());
+  out.line = concat(fixed(score.score, printed_decimals), " ", score.details());
   out.details = bleu_details(score);
   return out;
 }
@@ -88,10 +88,10 @@ MetricResult evaluate_chrf_of(const ScoredTexts& texts, const ScoreSettings& set
   const std::vector<Segment> characters = make_segments(texts, split_text);
   const std::vector<Segment> words =
       options.word_order > 0 ? make_segments(texts, split_text_words) : std::vector<Segment>(characters.size());
-  MetricResult out{.name = str("chrF", options.beta, std::string(static_cast<size_t>(options.word_order), '+')),
-                   .signature = str(case_item(settings.chrf_lowercase), "|eff:", yes_or_no(!options.eps_smoothing),
-                                    "|nc:", options.character_order, "|nw:", options.word_order,
-                                    "|space:", yes_or_no(settings.chrf_whitespace)),
+  MetricResult out{.name = concat("chrF", options.beta, std::string(static_cast<size_t>(options.word_order), '+')),
+                   .signature = concat(case_item(settings.chrf_lowercase), "|eff:", yes_or_no(!options.eps_smoothing),
+                                       "|nc:", options.character_order, "|nw:", options.word_order,
+                                       "|space:", yes_or_no(settings.chrf_whitespace)),
                    .score = [options](std::span<const double> sums) { return chrf(sums, options); }};
   for (size_t i = 0; i < characters.size(); ++i)
     out.rows.push_back(chrf_statistics({characters[i], words[i]}, options));
@@ -113,11 +113,12 @@ MetricResult evaluate_ter(const ScoredTexts& texts, const ScoreSettings& setting
   const SplitLine split_twice = [&split_line](std::string_view line) {
     return split_line(join(split_line(line), " "));
   };
-  MetricResult out{.name = "TER",
-                   .signature = str(case_item(!words.case_sensitive), "|tok:tercom|norm:", yes_or_no(words.normalized),
-                                    "|punct:", yes_or_no(!words.no_punct), "|asian:", yes_or_no(words.asian)),
-                   .rows = rows_of(make_segments(texts, split_line, split_twice), ter_statistics),
-                   .score = ter};
+  MetricResult out{
+      .name = "TER",
+      .signature = concat(case_item(!words.case_sensitive), "|tok:tercom|norm:", yes_or_no(words.normalized),
+                          "|punct:", yes_or_no(!words.no_punct), "|asian:", yes_or_no(words.asian)),
+      .rows = rows_of(make_segments(texts, split_line, split_twice), ter_statistics),
+      .score = ter};
   const std::vector<double> sums = sum_rows(out.rows);
   out.line = fixed(ter(sums), printed_decimals);
   out.details = {{"edits", sums[0]}, {"ref_len", sums[1]}};
@@ -135,7 +136,8 @@ const std::vector<ScoreMetric> score_metrics = {{"bleu", "BLEU", true, evaluate_
 const ScoreMetric& find_score_metric(const std::string& key) {
   for (const ScoreMetric& row : score_metrics)
     if (key == row.key) return row;
-  throw UsageError("--metric", str("unknown metric; got '", key, "', expected bleu, chrf, chrf++, ter or multi-bleu."));
+  throw UsageError("--metric",
+                   concat("unknown metric; got '", key, "', expected bleu, chrf, chrf++, ter or multi-bleu."));
 }
 
 }  // namespace normlab

@@ -16,14 +16,15 @@ size_t find_name(const std::string_view (&names)[n], const std::string& name, co
   for (size_t i = 0; i < n; ++i)
     if (names[i] == name) return i;
   const std::vector<std::string> known(std::begin(names), std::end(names));
-  throw UsageError(option, str("got '", name, "', expected ", join(known, ", "), "."));
+  throw UsageError(option, concat("got '", name, "', expected ", join(known, ", "), "."));
 }
 
 void set_tokenizer(const ScoreOptions& options, ScoreSettings& settings) {
   for (const ScoreTokenizer& row : score_tokenizers) {
     if (options.tokenizer != row.name) continue;
     if (!options.spm_model.empty())
-      throw UsageError("--spm-model", str("has no meaning with --tokenize ", row.name, ". Add --tokenize flores101."));
+      throw UsageError("--spm-model",
+                       concat("has no meaning with --tokenize ", row.name, ". Add --tokenize flores101."));
     settings.bleu_words = row.split;
     settings.tokenizer = row.name;
     return;
@@ -31,22 +32,22 @@ void set_tokenizer(const ScoreOptions& options, ScoreSettings& settings) {
   for (const PieceTokenizer& row : piece_tokenizers) {
     if (options.tokenizer != row.name) continue;
     if (options.spm_model.empty())
-      throw UsageError("--tokenize", str(row.name,
-                                         " needs its model of SentencePiece: name the file with --spm-model. "
-                                         "sacreBLEU keeps those it has used in ~/.sacrebleu/models."));
+      throw UsageError("--tokenize", concat(row.name,
+                                            " needs its model of SentencePiece: name the file with --spm-model. "
+                                            "sacreBLEU keeps those it has used in ~/.sacrebleu/models."));
     const auto pieces = std::make_shared<SentencePieces>(read_file(options.spm_model), options.spm_model);
     settings.bleu_words = [pieces](std::string_view line) { return split_pieces(line, *pieces); };
     settings.tokenizer = row.signature;
     return;
   }
-  throw UsageError("--tokenize", str("unknown tokeniser; got '", options.tokenizer, "', expected one of ",
-                                     score_tokenizer_names(), "."));
+  throw UsageError("--tokenize", concat("unknown tokeniser; got '", options.tokenizer, "', expected one of ",
+                                        score_tokenizer_names(), "."));
 }
 
 void add_bleu_options(CLI::App& verb, ScoreOptions& options) {
   const char* const group = "BLEU";
   verb.add_option("--tokenize", options.tokenizer,
-                  str("tokenisation of BLEU, default 13a; one of ", score_tokenizer_names()))
+                  concat("tokenisation of BLEU, default 13a; one of ", score_tokenizer_names()))
       ->type_name("NAME")
       ->group(group);
   verb.add_option("--spm-model", options.spm_model, "SentencePiece model of spm, flores101, flores200 or spBLEU-1K")
@@ -137,13 +138,13 @@ std::vector<const ScoreMetric*> chosen_metrics(const ScoreOptions& options, cons
       if (!options.sentence || row.per_sentence) metrics.push_back(&row);
   for (const ScoreMetric* metric : metrics)
     if (options.sentence && !metric->per_sentence)
-      throw UsageError("--sentence", str(metric->key, " is a score of whole texts. Take bleu."));
+      throw UsageError("--sentence", concat(metric->key, " is a score of whole texts. Take bleu."));
   for (const ScoreMetric& row : score_metrics) {
     const auto is_chosen = [&](const ScoreMetric* metric) { return metric->group == std::string_view(row.group); };
     if (*row.group == '\0' || std::ranges::any_of(metrics, is_chosen)) continue;
     for (const CLI::Option* option : verb.get_options())
       if (option->get_group() == row.group && option->count() > 0)
-        throw UsageError(option->get_name(), str("has no meaning without --metric ", row.key, "."));
+        throw UsageError(option->get_name(), concat("has no meaning without --metric ", row.key, "."));
   }
   return metrics;
 }
@@ -155,7 +156,7 @@ ScoreSettings settings_of(const ScoreOptions& options) {
   settings.bleu.effective_order = options.sentence;
   if (settings.bleu.value && !smoothing_value({.smoothing = settings.bleu.smoothing}))
     throw UsageError("--smooth-value",
-                     str("has no meaning with --smooth ", options.smoothing, "; expected floor or add-k."));
+                     concat("has no meaning with --smooth ", options.smoothing, "; expected floor or add-k."));
   if (settings.chrf.character_order == 0 && settings.chrf_word_order.value_or(0) == 0)
     throw UsageError("--chrf-char-order", "chrF of no characters and no words; expected at least 1, or a word order.");
   if (settings.ter.asian && !settings.ter.normalized && !settings.ter.no_punct)

@@ -51,14 +51,14 @@ fs::path torch_program() {
   for (const fs::path& place : places)
     if (::access(place.c_str(), X_OK) == 0) return place;
   throw Error("normlab-torch",
-              str("this needs the part of normlab that is linked with libtorch, expected at ", places[0].string(),
-                  " or ", places[1].string(), ". `make build` builds it, `make install` installs both."));
+              concat("this needs the part of normlab that is linked with libtorch, expected at ", places[0].string(),
+                     " or ", places[1].string(), ". `make build` builds it, `make install` installs both."));
 }
 
 void hand_over(char** argv) {
   const fs::path program = torch_program();
   ::execv(program.c_str(), argv);
-  throw Error(program.string(), str("cannot be started: ", std::strerror(errno), "."));
+  throw Error(program.string(), concat("cannot be started: ", std::strerror(errno), "."));
 }
 
 TrialSpeed measure_speed(const Config& config, int vocab_size, int jobs) {

@@ -113,23 +113,23 @@ LoadedConfig resolve_config(const std::vector<Setting>& settings) {
   for (const auto& [key, value] : config.norm.recommended) {
     if (configured.contains(key) || list.at(key, scheme).get() == value) continue;
     list.at(key, scheme).set(value);
-    loaded.notes.push_back(str(key, " = ", value, ", as the scheme '", scheme, "' recommends"));
+    loaded.notes.push_back(concat(key, " = ", value, ", as the scheme '", scheme, "' recommends"));
   }
 
-  check(config.norm);
+  check_scheme(config.norm);
   const bool free_choice = config.model.kernels == Kernels::best;
-  resolve(config.model, config.norm);
+  resolve_model(config.model, config.norm);
   if (free_choice && config.model.kernels == Kernels::composite)
-    loaded.notes.push_back(str("model.kernels = composite: the fused kernels do not support this model, because ",
-                               why_not_fused(config.model, config.norm)));
+    loaded.notes.push_back(concat("model.kernels = composite: the fused kernels do not support this model, because ",
+                                  why_not_fused(config.model, config.norm)));
   if (config.data.fold >= config.data.folds)
-    throw UsageError("data.fold", str("got ", config.data.fold, ", expected 0 to ", config.data.folds - 1,
-                                      " with data.folds = ", config.data.folds, "."));
+    throw UsageError("data.fold", concat("got ", config.data.fold, ", expected 0 to ", config.data.folds - 1,
+                                         " with data.folds = ", config.data.folds, "."));
   if (config.optim.min_lr > config.optim.lr)
     throw UsageError("optim.min_lr",
-                     str("got ", config.optim.min_lr, ", expected at most optim.lr = ", config.optim.lr, "."));
+                     concat("got ", config.optim.min_lr, ", expected at most optim.lr = ", config.optim.lr, "."));
   if (config.optim.decay_steps == 0) config.optim.decay_steps = config.train.max_steps;
-  check(config.translation, config.norm, config.optim);
+  check_translation(config.translation, config.norm, config.optim);
   if (config.translation.wanted() && config.translation.encoder_layers == 0)
     config.translation.encoder_layers = config.model.n_layers;
   return loaded;
@@ -150,11 +150,11 @@ void require_same_run(const Config& of_run, const Config& wanted) {
   std::vector<std::string> differing;
   for (const ConfigDifference& each : differences(of_run, wanted))
     if (!free_keys.contains(each.key))
-      differing.push_back(str(each.key, " is ", each.a, " there and ", each.b, " here"));
+      differing.push_back(concat(each.key, " is ", each.a, " there and ", each.b, " here"));
   if (!differing.empty())
     throw UsageError("--resume",
-                     str("the run was started with another configuration: ", join(differing, "; "),
-                         ". Leave out --config and --set to resume it unchanged, or choose another --out."));
+                     concat("the run was started with another configuration: ", join(differing, "; "),
+                            ". Leave out --config and --set to resume it unchanged, or choose another --out."));
 }
 
 }  // namespace normlab

@@ -88,7 +88,7 @@ struct Config {
 };
 
 void list_fields(TranslationConfig& config, FieldList& list);
-void check(const TranslationConfig& config, const NormScheme& norm, const OptimConfig& optim);
+void check_translation(const TranslationConfig& config, const NormScheme& norm, const OptimConfig& optim);
 
 // Every field of every section; the list refers to `config`, which must outlive it.
 FieldList fields(Config& config);

@@ -51,20 +51,20 @@ void list_fields(ModelConfig& c, FieldList& list) {
               "fused: our kernels; composite: PyTorch's operators; best: fused if they support the model");
 }
 
-void resolve(ModelConfig& c, const NormScheme& scheme) {
+void resolve_model(ModelConfig& c, const NormScheme& scheme) {
   if (c.d_head == 0) {
     if (c.d_model % c.n_heads != 0)
-      throw UsageError("model.d_model", str("got ", c.d_model, ", expected a multiple of model.n_heads = ", c.n_heads,
-                                            ". Change either, or set model.d_head."));
+      throw UsageError("model.d_model", concat("got ", c.d_model, ", expected a multiple of model.n_heads = ",
+                                               c.n_heads, ". Change either, or set model.d_head."));
     c.d_head = c.d_model / c.n_heads;
   }
   if (c.n_kv_heads == 0) c.n_kv_heads = c.n_heads;
   if (c.n_heads % c.n_kv_heads != 0)
-    throw UsageError("model.n_kv_heads", str("got ", c.n_kv_heads, ", expected a divisor of model.n_heads = ",
-                                             c.n_heads, ", so that each is shared by equally many queries."));
+    throw UsageError("model.n_kv_heads", concat("got ", c.n_kv_heads, ", expected a divisor of model.n_heads = ",
+                                                c.n_heads, ", so that each is shared by equally many queries."));
   if (c.d_ff == 0) c.d_ff = 4 * c.d_model;
   if (c.positions == Positions::rope && c.d_head % 2 != 0)
-    throw UsageError("model.d_head", str("RoPE rotates pairs of channels; got an odd d_head = ", c.d_head, "."));
+    throw UsageError("model.d_head", concat("RoPE rotates pairs of channels; got an odd d_head = ", c.d_head, "."));
   if (scheme.learn_p && scheme.p_sharing == PSharing::head &&
       (scheme.scope == QkScope::all_heads || c.n_kv_heads != c.n_heads))
     throw UsageError("norm.p_sharing", "a p for each head needs norm.scope=head and model.n_kv_heads = model.n_heads.");
@@ -79,12 +79,12 @@ void resolve(ModelConfig& c, const NormScheme& scheme) {
                      "a channel gain on both q and k is applied after the rotation. Set norm.order=after_rope.");
   if (c.d_head % scheme.qk_groups != 0)
     throw UsageError("norm.qk_groups",
-                     str("got ", scheme.qk_groups, ", expected a divisor of model.d_head = ", c.d_head, "."));
+                     concat("got ", scheme.qk_groups, ", expected a divisor of model.d_head = ", c.d_head, "."));
 
   const std::string reason = why_not_fused(c, scheme);
   if (c.kernels == Kernels::fused && !reason.empty())
     throw UsageError("model.kernels",
-                     str("the fused kernels do not support this model: ", reason, ". Use model.kernels=composite."));
+                     concat("the fused kernels do not support this model: ", reason, ". Use model.kernels=composite."));
   if (c.kernels == Kernels::best) c.kernels = reason.empty() ? Kernels::fused : Kernels::composite;
 }
 

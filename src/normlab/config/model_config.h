@@ -37,7 +37,7 @@ void list_fields(ModelConfig& config, FieldList& list);
 
 // Fills what is derived (0 means: derive) and refuses shapes that do not fit. This is the one place where kernels are
 // chosen: `best` becomes fused, or composite where the fused kernels do not serve the model.
-void resolve(ModelConfig& config, const NormScheme& scheme);
+void resolve_model(ModelConfig& config, const NormScheme& scheme);
 
 // Why the fused kernels cannot serve this model; empty when they can.
 std::string why_not_fused(const ModelConfig& config, const NormScheme& scheme);

@@ -27,7 +27,7 @@ class ParameterList {
     if (s_.embedding == EmbeddingNorm::scaled) add("embedding.scale", {1}, Role::scale, std::sqrt(double(c_.d_model)));
     if (c_.positions == Positions::learned) add("positions.weight", {c_.seq_len, c_.d_model}, Role::position);
     if (s_.gain == GainSharing::model && s_.learn_gain) add("qk_gain", {1}, Role::qk_gain, stored_gain(c_, s_));
-    for (int layer = 0; layer < c_.n_layers; ++layer) add_block(str("layers.", layer));
+    for (int layer = 0; layer < c_.n_layers; ++layer) add_block(concat("layers.", layer));
     if (s_.placement != NormPlacement::post) add_norm("final_norm");
     if (own_head) add("head.weight", {vocab_size_, c_.d_model}, Role::weight);
     if (s_.output_scale == OutputScale::s_z) add("s_z", {vocab_size_}, Role::scale, stored(c_, s_, 1.0));

@@ -46,14 +46,14 @@ void list_fields(TranslationConfig& c, FieldList& list) {
   list.choice("bleu", c.bleu, "tokenisation of BLEU, by sacreBLEU's name; none for tokenised text");
 }
 
-void check(const TranslationConfig& c, const NormScheme& norm, const OptimConfig& optim) {
+void check_translation(const TranslationConfig& c, const NormScheme& norm, const OptimConfig& optim) {
   if (const std::string reason = why_no_translator(norm); c.wanted() && !reason.empty())
-    throw UsageError("norm.scheme", str("not supported in a translator: ", reason, ". Choose another scheme."));
+    throw UsageError("norm.scheme", concat("not supported in a translator: ", reason, ". Choose another scheme."));
   if (c.wanted() && (c.source.empty() || c.target.empty()))
     throw UsageError(c.source.empty() ? "translation.source" : "translation.target",
                      "is empty. A translator needs both languages.");
   if (c.wanted() && c.source == c.target)
-    throw UsageError("translation.target", str("got ", c.target, " for both languages. Name two."));
+    throw UsageError("translation.target", concat("got ", c.target, " for both languages. Name two."));
   if (!c.sentencepiece.empty() && c.bpe_dropout > 0.0)
     throw UsageError("translation.bpe_dropout", "a SentencePiece model has no merges to skip. Set it to 0.");
   if (!c.wanted() && optim.schedule == ScheduleKind::plateau)

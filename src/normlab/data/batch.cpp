@@ -26,11 +26,11 @@ int64_t window_begin(std::span<const TokenRange> segments, int seq_len, int64_t 
 void check_buffers(const BatchPlan& plan, size_t n_tokens, const Split& split, size_t n_inputs, size_t n_targets) {
   const int64_t expected = int64_t{plan.batch_size} * plan.seq_len;
   if (std::cmp_not_equal(n_inputs, expected) || n_targets != n_inputs)
-    throw Error("batch", str("wrong buffer size; got ", n_inputs, " inputs and ", n_targets, " targets, expected ",
-                             expected, " of each."));
+    throw Error("batch", concat("wrong buffer size; got ", n_inputs, " inputs and ", n_targets, " targets, expected ",
+                                expected, " of each."));
   for (const TokenRange& segment : split.train)
     if (segment.begin < 0 || std::cmp_greater(segment.end, n_tokens))
-      throw Error("batch", str("the split reaches to token ", segment.end, " of a text of ", n_tokens, "."));
+      throw Error("batch", concat("the split reaches to token ", segment.end, " of a text of ", n_tokens, "."));
 }
 
 }  // namespace
@@ -54,8 +54,8 @@ void fill_batch(const BatchPlan& plan, std::span<const int32_t> tokens, const Sp
 
 std::vector<EvalWindow> eval_windows(TokenRange segment, int seq_len, int max_windows) {
   if (seq_len < 1 || max_windows < 0)
-    throw UsageError("eval",
-                     str("got seq_len ", seq_len, " and ", max_windows, " windows, expected 1 or more and 0 or more."));
+    throw UsageError(
+        "eval", concat("got seq_len ", seq_len, " and ", max_windows, " windows, expected 1 or more and 0 or more."));
   const int64_t n_targets = std::max<int64_t>(0, segment.size() - 1);
   const int64_t whole = n_targets / seq_len;  // windows of full length
   std::vector<EvalWindow> windows;

@@ -29,7 +29,7 @@ std::vector<std::string> word_symbols(std::string_view word) {
   return symbols;
 }
 
-std::string code_line(const std::string& left, const std::string& right) { return str(left, ' ', right); }
+std::string code_line(const std::string& left, const std::string& right) { return concat(left, ' ', right); }
 
 bool is_one_character(std::string_view word) { return static_cast<size_t>(decode_utf8(word, 0).length) == word.size(); }
 
@@ -53,14 +53,15 @@ BpeCodes read_bpe_codes(const std::filesystem::path& path) {
   const std::string where = path.string();
   const std::vector<std::string> lines = read_lines(path);
   if (strip(lines[0]) != version_line)
-    throw DataError(where, str("is not a file of BPE codes of version 0.2; got '", lines[0].substr(0, 60),
-                               "' in the first line, expected '", version_line, "'. `normlab bpe learn` writes one."));
+    throw DataError(where,
+                    concat("is not a file of BPE codes of version 0.2; got '", lines[0].substr(0, 60),
+                           "' in the first line, expected '", version_line, "'. `normlab bpe learn` writes one."));
   BpeCodes codes;
   for (size_t i = 1; i < lines.size(); ++i) {
     const std::vector<std::string> parts = split(strip(lines[i]), ' ');
     if (parts.size() != 2 || parts[0].empty() || parts[1].empty())
-      throw DataError(where, str("wrong merge in line ", i + 1, "; got '", lines[i].substr(0, 60),
-                                 "', expected two subwords with a space between."));
+      throw DataError(where, concat("wrong merge in line ", i + 1, "; got '", lines[i].substr(0, 60),
+                                    "', expected two subwords with a space between."));
     codes.emplace_back(parts[0], parts[1]);
   }
   if (codes.empty()) throw DataError(where, "has no merges; expected one per line after the version.");
@@ -82,7 +83,7 @@ std::vector<std::string_view> bpe_lines(std::string_view text) {
 }
 
 std::string to_text(const BpeCodes& codes) {
-  std::string text = str(version_line, '\n');
+  std::string text = concat(version_line, '\n');
   for (const auto& [left, right] : codes) text += code_line(left, right) + '\n';
   return text;
 }
@@ -102,7 +103,7 @@ std::string WordCounts::to_text() const {
   auto sorted = rows_;
   std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
-  for (const auto& [word, count] : sorted) text += str(word, ' ', count, '\n');
+  for (const auto& [word, count] : sorted) text += concat(word, ' ', count, '\n');
   return text;
 }
 
@@ -114,12 +115,12 @@ BpeVocabulary read_bpe_vocabulary(const std::filesystem::path& path, int64_t thr
     const std::vector<std::string> parts = split(strip(lines[i]), ' ');
     const auto count = parts.size() == 2 ? parse_integer(parts[1]) : std::nullopt;
     if (!count)
-      throw DataError(where, str("wrong line ", i + 1, " of a vocabulary; got '", lines[i].substr(0, 60),
-                                 "', expected a subword, a space and its count."));
+      throw DataError(where, concat("wrong line ", i + 1, " of a vocabulary; got '", lines[i].substr(0, 60),
+                                    "', expected a subword, a space and its count."));
     if (*count >= threshold) vocabulary.insert(parts[0]);
   }
   if (vocabulary.empty())
-    throw DataError(where, str("has no subword that occurs ", threshold, " times. Use a smaller threshold."));
+    throw DataError(where, concat("has no subword that occurs ", threshold, " times. Use a smaller threshold."));
   return vocabulary;
 }
 
@@ -196,7 +197,7 @@ std::string BpeSegmenter::segment_line(std::string_view line, const BpeDropout& 
   for (const std::string& word : split(words, ' ')) {
     const auto parts = dropout.rate > 0 ? segment(word, dropout, draws) : segment(word);
     for (size_t i = 0; i < parts.size(); ++i) {
-      out += str(first ? "" : " ", parts[i], i + 1 < parts.size() ? bpe_joiner : "");
+      out += concat(first ? "" : " ", parts[i], i + 1 < parts.size() ? bpe_joiner : "");
       first = false;
     }
   }
@@ -204,7 +205,7 @@ std::string BpeSegmenter::segment_line(std::string_view line, const BpeDropout& 
 }
 
 std::string join_subwords(std::string_view line) {
-  std::string out = replace_all(std::string(line), str(bpe_joiner, ' '), "");
+  std::string out = replace_all(std::string(line), concat(bpe_joiner, ' '), "");
   if (out.ends_with(bpe_joiner)) out.resize(out.size() - bpe_joiner.size());
   return out;
 }

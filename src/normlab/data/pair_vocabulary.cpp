@@ -115,8 +115,8 @@ json PairVocabulary::to_json() const {
 PairVocabulary PairVocabulary::from_json(const json& in) {
   try {
     if (in.at("kind") != pair_kind)
-      throw DataError("tokenizer.json", str("got the kind '", in.at("kind").get<std::string>(), "', expected '",
-                                            pair_kind, "': this is not the model of a translator."));
+      throw DataError("tokenizer.json", concat("got the kind '", in.at("kind").get<std::string>(), "', expected '",
+                                               pair_kind, "': this is not the model of a translator."));
     BpeCodes codes;
     for (const json& line : in.at("codes")) {
       const std::vector<std::string> parts = split(line.get<std::string>(), ' ');
@@ -130,7 +130,7 @@ PairVocabulary PairVocabulary::from_json(const json& in) {
     for (const auto& ids : of_side)
       for (const int32_t id : ids)
         if (id < first_subword || id >= end)
-          throw DataError("tokenizer.json", str("there is no subword ", id, ": the file is damaged."));
+          throw DataError("tokenizer.json", concat("there is no subword ", id, ": the file is damaged."));
     std::optional<SentencePieces> pieces;
     if (in.contains("sentencepiece")) {
       const auto model = from_base64(in.at("sentencepiece").get<std::string>());
@@ -139,7 +139,7 @@ PairVocabulary PairVocabulary::from_json(const json& in) {
     }
     return {std::move(codes), std::move(pieces), std::move(subwords), std::move(of_side)};
   } catch (const json::exception& error) {
-    throw DataError("tokenizer.json", str("is not the vocabulary of a translator (", error.what(), ")."));
+    throw DataError("tokenizer.json", concat("is not the vocabulary of a translator (", error.what(), ")."));
   }
 }
 

@@ -33,9 +33,10 @@ ParallelText load_parallel_text(const std::filesystem::path& source, const std::
   const size_t in_source = text.source.size(), in_target = text.target.size();
   if (in_source == in_target) return text;
   const size_t common = std::min(in_source, in_target);
-  throw DataError(source.string(), str("is not aligned with ", target.string(), "; got ", in_source, " and ", in_target,
-                                       " lines, expected the same number. They differ from line ", common + 1,
-                                       ", which only ", (in_source > in_target ? source : target).string(), " has."));
+  throw DataError(source.string(),
+                  concat("is not aligned with ", target.string(), "; got ", in_source, " and ", in_target,
+                         " lines, expected the same number. They differ from line ", common + 1, ", which only ",
+                         (in_source > in_target ? source : target).string(), " has."));
 }
 
 int64_t count_tokens(std::string_view line) {
@@ -55,12 +56,13 @@ int64_t DroppedPairs::total() const {
 }
 
 std::string DroppedPairs::describe() const {
-  std::string text = str("dropped ", total(), " of ", pairs_before, " pairs");
+  std::string text = concat("dropped ", total(), " of ", pairs_before, " pairs");
   for (size_t reason = 0; reason < rows.size(); ++reason) {
     if (rows[reason].pairs == 0) continue;
-    text += str(text.find(':') == std::string::npos ? ": " : ", ", rows[reason].pairs, " with ", drop_reasons[reason]);
-    if (reason == static_cast<size_t>(DropReason::too_long)) text += str(" for ", max_tokens, " tokens");
-    text += str(" (first at line ", rows[reason].first_line, ")");
+    text +=
+        concat(text.find(':') == std::string::npos ? ": " : ", ", rows[reason].pairs, " with ", drop_reasons[reason]);
+    if (reason == static_cast<size_t>(DropReason::too_long)) text += concat(" for ", max_tokens, " tokens");
+    text += concat(" (first at line ", rows[reason].first_line, ")");
   }
   return text;
 }

@@ -9,7 +9,7 @@ namespace normlab {
 namespace {
 
 void require(const sentencepiece::util::Status& status, const std::string& where, const char* what) {
-  if (!status.ok()) throw DataError(where, str(what, " (", status.ToString(), ")."));
+  if (!status.ok()) throw DataError(where, concat(what, " (", status.ToString(), ")."));
 }
 
 }  // namespace

@@ -57,10 +57,10 @@ void require_utf8_lines(std::string_view text, const std::string& where) {
   if (!offset) return;
   const std::string_view before = text.substr(0, *offset);
   const size_t line_start = before.rfind('\n') + 1;  // 0 in the first line
-  throw DataError(
-      where, str("is not valid UTF-8 at line ", std::ranges::count(before, '\n') + 1, ", byte ", *offset - line_start,
-                 " of the line; expected UTF-8 text, plain or gzip. Convert it to "
-                 "UTF-8."));
+  throw DataError(where, concat("is not valid UTF-8 at line ", std::ranges::count(before, '\n') + 1, ", byte ",
+                                *offset - line_start,
+                                " of the line; expected UTF-8 text, plain or gzip. Convert it to "
+                                "UTF-8."));
 }
 
 }  // namespace
@@ -74,8 +74,8 @@ std::string gunzip(std::string_view packed, const std::string& where) {
     if (status == Z_STREAM_END)
       inflater.next_member();
     else if (status != Z_OK)
-      throw DataError(where, str("is a damaged gzip file: ", status == Z_DATA_ERROR ? "wrong content" : "it is cut off",
-                                 ". Fetch it again."));
+      throw DataError(where, concat("is a damaged gzip file: ",
+                                    status == Z_DATA_ERROR ? "wrong content" : "it is cut off", ". Fetch it again."));
   }
 }
 

@@ -25,7 +25,7 @@ std::u32string distinct_code_points(std::string_view text) {
 
 void require_utf8(std::string_view text, const std::string& where) {
   if (const auto offset = first_invalid_utf8(text))
-    throw DataError(where, str("not valid UTF-8 at byte ", *offset, ". The char tokenizer reads UTF-8 text only."));
+    throw DataError(where, concat("not valid UTF-8 at byte ", *offset, ". The char tokenizer reads UTF-8 text only."));
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ Tokenizer::Tokenizer(TokenizerKind kind, std::u32string symbols) : kind_(kind), 
 Tokenizer Tokenizer::make(std::string_view kind, std::string_view text) {
   if (kind == "byte") return Tokenizer(TokenizerKind::bytes);
   if (kind != "char")
-    throw UsageError("data.tokenizer", str("unknown kind; got \"", kind, "\", expected char or byte."));
+    throw UsageError("data.tokenizer", concat("unknown kind; got \"", kind, "\", expected char or byte."));
   require_utf8(text, "text");
   if (text.empty()) throw DataError("text", "no characters to make a vocabulary of; got an empty text.");
   return Tokenizer(TokenizerKind::characters, distinct_code_points(text));
@@ -55,9 +55,9 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, const std::string&
   for_each_code_point(text, [&](char32_t code_point, size_t offset) {
     const int32_t id = code_point < id_of_.size() ? id_of_[code_point] : -1;
     if (id < 0)
-      throw DataError(
-          where, str("character ", describe_code_point(code_point), " at character ", tokens.size(), " (byte ", offset,
-                     ") is not one of the ", vocab_size(), " of the vocabulary, which is the training text's."));
+      throw DataError(where, concat("character ", describe_code_point(code_point), " at character ", tokens.size(),
+                                    " (byte ", offset, ") is not one of the ", vocab_size(),
+                                    " of the vocabulary, which is the training text's."));
     tokens.push_back(id);
   });
   return tokens;
@@ -68,7 +68,7 @@ std::string Tokenizer::decode(std::span<const int32_t> tokens) const {
   text.reserve(tokens.size());
   for (const int32_t token : tokens) {
     if (token < 0 || token >= vocab_size())
-      throw DataError("tokenizer", str("no such token; got ", token, ", expected 0 to ", vocab_size() - 1, "."));
+      throw DataError("tokenizer", concat("no such token; got ", token, ", expected 0 to ", vocab_size() - 1, "."));
     if (kind_ == TokenizerKind::bytes)
       text += static_cast<char>(token);
     else
@@ -94,12 +94,12 @@ Tokenizer Tokenizer::from_json(const nlohmann::json& json) {
   const auto text_of = [&](const char* key) {
     if (!json.is_object() || !json.contains(key) || !json[key].is_string())
       throw DataError("tokenizer",
-                      str("expected an object with the text \"", key, "\". The file is not a tokenizer's."));
+                      concat("expected an object with the text \"", key, "\". The file is not a tokenizer's."));
     return json[key].get<std::string>();
   };
   const std::string kind = text_of("kind");
   if (kind == "byte") return Tokenizer(TokenizerKind::bytes);
-  if (kind != "char") throw DataError("tokenizer", str("unknown kind; got \"", kind, "\", expected char or byte."));
+  if (kind != "char") throw DataError("tokenizer", concat("unknown kind; got \"", kind, "\", expected char or byte."));
 
   const std::string text = text_of("symbols");
   require_utf8(text, "tokenizer");

@@ -108,7 +108,8 @@ TranslationData load_translation_data(const TranslationFiles& files) {
   } else {
     const auto pairs = static_cast<int64_t>(train.text.source.size());
     if (pairs < files.folds)
-      throw DataError(folder.string(), str("got ", pairs, " pairs, expected at least data.folds = ", files.folds, "."));
+      throw DataError(folder.string(),
+                      concat("got ", pairs, " pairs, expected at least data.folds = ", files.folds, "."));
     const Split split = make_split(pairs, files.folds, files.fold);
     dev = lines(train.text, split.held_out);
     ParallelText rest;
@@ -133,7 +134,7 @@ TranslationData load_translation_data(const TranslationFiles& files) {
                        .sha256 = sha256_hex(sums)};
   encode_training_text(train.text, files.max_tokens, data);
   if (data.train.empty())
-    throw DataError(folder.string(), str("no pair is left to train on: ", data.dropped.describe(), "."));
+    throw DataError(folder.string(), concat("no pair is left to train on: ", data.dropped.describe(), "."));
   return data;
 }
 

@@ -35,16 +35,16 @@ class Absorption {
     absorb_norm_scale();
     drop_training_only();
     if (result_.absorbed.empty())
-      throw UsageError("--absorb", str("the scheme '", result_.scheme.name, "' has nothing that can be absorbed",
-                                       result_.kept.empty() ? "" : ": " + join(result_.kept, "; "),
-                                       ". Export it without --absorb."));
+      throw UsageError("--absorb", concat("the scheme '", result_.scheme.name, "' has nothing that can be absorbed",
+                                          result_.kept.empty() ? "" : ": " + join(result_.kept, "; "),
+                                          ". Export it without --absorb."));
     for (const std::string& name : order_)
       if (tensors_.contains(name)) result_.tensors.emplace_back(name, tensors_.at(name).to(type_));
     return result_;
   }
 
  private:
-  std::string layer(int i, const std::string& rest) const { return str("layers.", i, ".", rest); }
+  std::string layer(int i, const std::string& rest) const { return concat("layers.", i, ".", rest); }
   bool has(const std::string& name) const { return tensors_.contains(name); }
   Tensor& at(const std::string& name) { return tensors_.at(name); }
   Tensor take(const std::string& name) {
@@ -241,9 +241,9 @@ void Absorption::absorb_residual() {
       const Tensor nu = s.residual == Residual::lerp_nu ? (alpha * alpha + (1.0 - alpha) * (1.0 - alpha)).rsqrt()
                                                         : torch::ones_like(alpha);
       if ((1.0 - alpha).abs().min().item<double>() < 1e-6)
-        throw UsageError("--absorb", str("a channel of ", layer(i, name),
-                                         " is 1, so that the stream is forgotten there: no addition does that. "
-                                         "Export the model without --absorb."));
+        throw UsageError("--absorb", concat("a channel of ", layer(i, name),
+                                            " is 1, so that the stream is forgotten there: no addition does that. "
+                                            "Export the model without --absorb."));
       scale_inputs(layer(i, reads), d);
       d = d * (1.0 - alpha) * nu;
       scale_outputs(layer(i, writes), alpha * nu / d);
@@ -277,16 +277,16 @@ void Absorption::drop_training_only() {
 Absorbed absorb(DecoderLm& model) { return Absorption(model).run(); }
 
 DecoderLm absorbed_model(const Absorbed& absorbed, int vocab_size, torch::TensorOptions options) {
-  check(absorbed.scheme);
+  check_scheme(absorbed.scheme);
   ModelConfig config = absorbed.config;
   config.kernels = Kernels::best;
-  resolve(config, absorbed.scheme);
+  resolve_model(config, absorbed.scheme);
   DecoderLm model(config, absorbed.scheme, vocab_size, 0, options);
   std::map<std::string, Tensor> tensors(absorbed.tensors.begin(), absorbed.tensors.end());
   const torch::NoGradGuard no_grad;
   for (auto& [name, tensor] : model.state()) {
     const auto found = tensors.find(name);
-    if (found == tensors.end()) throw Error("--absorb", str("the absorbed model lacks ", name, "."));
+    if (found == tensors.end()) throw Error("--absorb", concat("the absorbed model lacks ", name, "."));
     tensor.copy_(found->second);
   }
   return model;

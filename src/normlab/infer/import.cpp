@@ -41,10 +41,10 @@ ImportedShape read_shape(const Importer& importer, const std::string& config_jso
     FieldList list;
     list_fields(shape.model, list);
     list.at("model.kernels", "import").set(kernels);
-    resolve(shape.model, shape.norm);
+    resolve_model(shape.model, shape.norm);
     return shape;
   } catch (const json::exception& error) {
-    throw DataError(importer.source, str("the configuration lacks something (", error.what(), ")."));
+    throw DataError(importer.source, concat("the configuration lacks something (", error.what(), ")."));
   }
 }
 
@@ -55,10 +55,10 @@ std::vector<NameMatch> match_names(const Importer& importer, const ImportedShape
   for (const NameRow& row : importer.names) {
     const bool layered = row.ours.find("{i}") != std::string::npos;
     for (int layer = 0; layer < (layered ? shape.model.n_layers : 1); ++layer) {
-      const auto ours = tensors.find(replace_all(row.ours, "{i}", str(layer)));
+      const auto ours = tensors.find(replace_all(row.ours, "{i}", concat(layer)));
       if (ours == tensors.end()) continue;  // a bias the model does not have
       const auto [first, rows] = rows_of(row.part, model.config(), ours->second.size(0));
-      matches.push_back({replace_all(row.theirs, "{i}", str(layer)), ours->first, first, rows});
+      matches.push_back({replace_all(row.theirs, "{i}", concat(layer)), ours->first, first, rows});
     }
   }
   return matches;
@@ -76,14 +76,14 @@ DecoderLm import_model(const Importer& importer, const ImportedShape& shape, con
     const Tensor theirs = load_tensor(file.at(prefix + match.theirs));
     const Tensor ours = tensors.at(match.ours).narrow(0, match.first_row, match.rows);
     if (ours.sizes() != theirs.sizes())
-      throw DataError(file.path().string(), str("'", match.theirs, "' is ", c10::str(theirs.sizes()), ", expected ",
-                                                c10::str(ours.sizes()), "."));
+      throw DataError(file.path().string(), concat("'", match.theirs, "' is ", c10::concat(theirs.sizes()),
+                                                   ", expected ", c10::concat(ours.sizes()), "."));
     ours.copy_(theirs);
     used.insert(prefix + match.theirs);
   }
   for (const TensorView& view : file.tensors())
     if (view.name.starts_with(prefix) && !used.contains(view.name))
-      throw DataError(file.path().string(), str("tensor '", view.name, "' has no place in the model."));
+      throw DataError(file.path().string(), concat("tensor '", view.name, "' has no place in the model."));
   return model;
 }
 

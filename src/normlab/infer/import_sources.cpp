@@ -19,7 +19,7 @@ json parse_config(const std::string& source, const std::string& text) {
 
 void require(const json& config, const char* key, const json& expected) {
   if (config.contains(key) && config[key] != expected)
-    throw DataError(key, str("got ", config[key].dump(), "; only ", expected.dump(), " can be imported."));
+    throw DataError(key, concat("got ", config[key].dump(), "; only ", expected.dump(), " can be imported."));
 }
 
 // karpathy/nanoGPT model.py
@@ -208,8 +208,8 @@ const Importer& find_importer(const std::string& source) {
   for (const Importer& importer : importers())
     if (importer.source == source) return importer;
   const bool translator = source == translation_source;
-  throw UsageError("import", str("got source '", source, "', expected one of ", join(import_sources(), ", "), ".",
-                                 translator ? " Translators can be verified only." : ""));
+  throw UsageError("import", concat("got source '", source, "', expected one of ", join(import_sources(), ", "), ".",
+                                    translator ? " Translators can be verified only." : ""));
 }
 
 }  // namespace normlab

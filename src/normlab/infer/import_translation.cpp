@@ -97,10 +97,10 @@ ImportedTranslator read_translator(const std::string& config_json, const std::st
     FieldList list;
     list_fields(out.model, list);
     list.at("model.kernels", "import").set(kernels);
-    resolve(out.model, out.norm);
+    resolve_model(out.model, out.norm);
     return out;
   } catch (const json::exception& error) {
-    throw DataError(translation_source, str("the configuration lacks something (", error.what(), ")."));
+    throw DataError(translation_source, concat("the configuration lacks something (", error.what(), ")."));
   }
 }
 
@@ -108,25 +108,25 @@ std::vector<TensorPart> translator_parts(const ImportedTranslator& imported, Enc
   PartList list(model, imported.model.d_model);
   const bool scale_norm = imported.norm.sublayer == SublayerNorm::scale;
   const auto norm = [&](const std::string& stack, int index, const std::string& ours) {
-    list.add_norm(str(stack, ".scales.", index), ours, scale_norm);
+    list.add_norm(concat(stack, ".scales.", index), ours, scale_norm);
   };
   list.add("word_embedding", "embedding.weight");
   list.add("lang_embedding", "languages.weight");
   list.add("out_bias", "out_bias");
   const int n_encoder = imported.shape.encoder_layers, n_decoder = imported.model.n_layers;
   for (int i = 0; i < n_encoder; ++i) {
-    const std::string ours = str("encoder.", i);
-    list.add_attention(str("encoder.atts.", i), ours + ".attn");
-    list.add_mlp(str("encoder.ffs.", i), ours + ".mlp");
+    const std::string ours = concat("encoder.", i);
+    list.add_attention(concat("encoder.atts.", i), ours + ".attn");
+    list.add_mlp(concat("encoder.ffs.", i), ours + ".mlp");
     norm("encoder", 2 * i, ours + ".attn_norm");
     norm("encoder", 2 * i + 1, ours + ".mlp_norm");
   }
   norm("encoder", 2 * n_encoder, "encoder_norm");
   for (int i = 0; i < n_decoder; ++i) {
-    const std::string ours = str("decoder.", i);
-    list.add_attention(str("decoder.atts.", i), ours + ".attn");
-    list.add_attention(str("decoder.cross_atts.", i), ours + ".cross");
-    list.add_mlp(str("decoder.ffs.", i), ours + ".mlp");
+    const std::string ours = concat("decoder.", i);
+    list.add_attention(concat("decoder.atts.", i), ours + ".attn");
+    list.add_attention(concat("decoder.cross_atts.", i), ours + ".cross");
+    list.add_mlp(concat("decoder.ffs.", i), ours + ".mlp");
     norm("decoder", 3 * i, ours + ".attn_norm");
     norm("decoder", 3 * i + 1, ours + ".cross_norm");
     norm("decoder", 3 * i + 2, ours + ".mlp_norm");
@@ -139,7 +139,7 @@ Tensor rows_of(const Tensor& theirs, const TensorPart& part) {
   const Tensor flat = theirs.dim() == 0 ? theirs.view({1}) : theirs;
   if (part.first_row + part.rows > flat.size(0))
     throw DataError(part.theirs,
-                    str("has ", flat.size(0), " rows, expected at least ", part.first_row + part.rows, "."));
+                    concat("has ", flat.size(0), " rows, expected at least ", part.first_row + part.rows, "."));
   return flat.narrow(0, part.first_row, part.rows);
 }
 
@@ -153,14 +153,14 @@ EncoderDecoder import_translator(const ImportedTranslator& imported, const Safet
   for (const TensorPart& part : translator_parts(imported, model)) {
     const Tensor theirs = rows_of(load_tensor(file.at(prefix + part.theirs)), part), &to = ours.at(part.ours);
     if (theirs.sizes() != to.sizes())
-      throw DataError(file.path().string(), str("'", part.theirs, "' is ", c10::str(theirs.sizes()), ", expected ",
-                                                c10::str(to.sizes()), "."));
+      throw DataError(file.path().string(), concat("'", part.theirs, "' is ", c10::concat(theirs.sizes()),
+                                                   ", expected ", c10::concat(to.sizes()), "."));
     to.copy_(theirs);
     used.insert(prefix + part.theirs);
   }
   for (const TensorView& view : file.tensors())
     if (view.name.starts_with(prefix) && !used.contains(view.name))
-      throw DataError(file.path().string(), str("tensor '", view.name, "' has no place in the model."));
+      throw DataError(file.path().string(), concat("tensor '", view.name, "' has no place in the model."));
   return model;
 }
 

@@ -59,7 +59,7 @@ Tensor DecoderLm::rows(const Tensor& table_vc) const {
 Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position) const {
   const int64_t end = first_position + tokens_bt.size(1);
   if (end > config_.seq_len)
-    throw Error("model", str("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
+    throw Error("model", concat("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
   Tensor x = embedding(rows(embedding_), tokens_bt, fused);
   if (scheme_.embedding == EmbeddingNorm::fixnorm) x = x * std::sqrt(double(config_.d_model));
@@ -111,7 +111,7 @@ void DecoderLm::visit(const ParameterVisitor& visitor) {
   if (embedding_scale_.defined()) visitor("embedding.scale", embedding_scale_, Role::scale);
   if (config_.positions == Positions::learned) visitor("positions.weight", positions_, Role::position);
   if (model_gain_.defined() && scheme_.learn_gain) visitor("qk_gain", model_gain_.stored, Role::qk_gain);
-  for (size_t layer = 0; layer < blocks_.size(); ++layer) blocks_[layer].visit(str("layers.", layer), visitor);
+  for (size_t layer = 0; layer < blocks_.size(); ++layer) blocks_[layer].visit(concat("layers.", layer), visitor);
   final_norm_.visit("final_norm", visitor);
   if (head_.defined()) visitor("head.weight", head_, Role::weight);
   if (s_z_.defined()) visitor("s_z", s_z_.stored, Role::scale);

@@ -102,7 +102,7 @@ Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, in
                              int64_t first_position) const {
   const int64_t end = first_position + tokens_bt.size(1);
   if (end > config_.seq_len)
-    throw Error("model", str("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
+    throw Error("model", concat("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
   const Tensor rows = embedding(words_vc, tokens_bt, fused);
   const Tensor x = (embedding_scale_.defined() ? rows * embedding_scale_ : rows * std::sqrt(double(config_.d_model))) +
@@ -188,9 +188,9 @@ void EncoderDecoder::visit(const ParameterVisitor& visitor) {
   if (out_bias_.defined()) visitor("out_bias", out_bias_, Role::bias);
   if (config_.positions == Positions::learned) visitor("positions.weight", positions_, Role::position);
   if (model_gain_.defined() && scheme_.learn_gain) visitor("qk_gain", model_gain_.stored, Role::qk_gain);
-  for (size_t layer = 0; layer < encoder_.size(); ++layer) encoder_[layer].visit(str("encoder.", layer), visitor);
+  for (size_t layer = 0; layer < encoder_.size(); ++layer) encoder_[layer].visit(concat("encoder.", layer), visitor);
   encoder_norm_.visit("encoder_norm", visitor);
-  for (size_t layer = 0; layer < decoder_.size(); ++layer) decoder_[layer].visit(str("decoder.", layer), visitor);
+  for (size_t layer = 0; layer < decoder_.size(); ++layer) decoder_[layer].visit(concat("decoder.", layer), visitor);
   decoder_norm_.visit("decoder_norm", visitor);
 }
 

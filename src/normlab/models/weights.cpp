@@ -24,7 +24,7 @@ constexpr DtypeRow dtypes[] = {
 Dtype file_dtype(const Tensor& tensor) {
   for (const DtypeRow& row : dtypes)
     if (row.torch == tensor.scalar_type()) return row.file;
-  throw Error("safetensors", str("cannot store tensors of type ", c10::toString(tensor.scalar_type()), "."));
+  throw Error("safetensors", concat("cannot store tensors of type ", c10::toString(tensor.scalar_type()), "."));
 }
 
 torch::ScalarType torch_dtype(Dtype dtype) {
@@ -61,15 +61,15 @@ void load_tensors(const std::filesystem::path& path, const NamedTensors& into) {
   const SafetensorsFile file(path);
   torch::NoGradGuard no_grad;
   if (file.tensors().size() != into.size())
-    throw DataError(path.string(), str("has ", file.tensors().size(), " tensors, expected ", into.size(),
-                                       ": it belongs to another model."));
+    throw DataError(path.string(), concat("has ", file.tensors().size(), " tensors, expected ", into.size(),
+                                          ": it belongs to another model."));
   // Everything is checked before anything is changed.
   for (const auto& [name, tensor] : into) {
     const TensorView& view = file.at(name);
     if (tensor.sizes() != torch::IntArrayRef(view.shape) || torch_dtype(view.dtype) != tensor.scalar_type())
       throw DataError(path.string(),
-                      str("tensor '", name, "' is ", c10::str(torch_dtype(view.dtype), view.shape), ", expected ",
-                          c10::str(tensor.scalar_type(), tensor.sizes()), ": it belongs to another model."));
+                      concat("tensor '", name, "' is ", c10::concat(torch_dtype(view.dtype), view.shape), ", expected ",
+                             c10::concat(tensor.scalar_type(), tensor.sizes()), ": it belongs to another model."));
   }
   for (const auto& [name, tensor] : into) tensor.copy_(load_tensor(file.at(name)));
 }

@@ -259,8 +259,9 @@ const NormScheme& find_scheme(const std::string& name) {
     names.push_back(row.name);
   }
   const auto near = nearest(name, names);
-  throw UsageError("norm.scheme", str("there is no scheme '", name, "'. ",
-                                      near ? str("Did you mean '", *near, "'?") : "`normlab schemes` lists them all."));
+  throw UsageError("norm.scheme",
+                   concat("there is no scheme '", name, "'. ",
+                          near ? concat("Did you mean '", *near, "'?") : "`normlab schemes` lists them all."));
 }
 
 }  // namespace normlab

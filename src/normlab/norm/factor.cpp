@@ -32,7 +32,7 @@ std::optional<Factor> Factor::parse(const std::string& text) {
 std::string Factor::text() const {
   for (const RuleName& row : rule_names)
     if (rule == row.rule) return row.name;
-  return normlab::number(number);
+  return normlab::format_number(number);
 }
 
 double value_of(const Factor& factor, FactorSizes sizes) {

@@ -30,7 +30,7 @@ std::string GainInit::text() const {
     case Rule::number:
       break;
   }
-  return number(value);
+  return format_number(value);
 }
 
 double mean_square_after_lp(double p, int d) {

@@ -104,7 +104,7 @@ const NormScheme& find_scheme(const std::string& name);
 
 void list_fields(NormScheme& scheme, FieldList& list);
 // Rejects invalid combinations, with the reason.
-void check(const NormScheme& scheme);
+void check_scheme(const NormScheme& scheme);
 // What a translator, which adds languages to its embeddings and has no scaled output, lacks for this scheme; empty:
 // nothing.
 std::string why_no_translator(const NormScheme& scheme);

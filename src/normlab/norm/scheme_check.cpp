@@ -15,15 +15,15 @@ void refuse_if(bool invalid, const char* key, const std::string& reason) {
 void check_stream(const NormScheme& s) {
   const bool none = s.sublayer == SublayerNorm::none;
   refuse_if(none && s.placement != NormPlacement::pre, "norm.placement",
-            str(s.placement == NormPlacement::post ? "post" : "branch",
-                " places a sublayer norm, but norm.sublayer is none."));
+            concat(s.placement == NormPlacement::post ? "post" : "branch",
+                   " places a sublayer norm, but norm.sublayer is none."));
   refuse_if(s.sublayer_scale != DepthScale::one && (none || s.placement != NormPlacement::pre), "norm.sublayer_scale",
             "it scales the norm that enters a branch. Set norm.sublayer to a norm and norm.placement=pre.");
   refuse_if(s.residual != Residual::add && !none, "norm.residual",
             "a lerp keeps the stream at norm 1, so a sublayer norm has no effect. Set norm.sublayer=none.");
   const Factor& alpha = s.alpha_init;
   refuse_if(alpha.rule != Factor::Rule::inverse_n_layers && (alpha.rule != Factor::Rule::number || alpha.number > 1.0),
-            "norm.alpha_init", str("expected a number above 0 to 1, or 1/n_layers; got ", alpha.text(), "."));
+            "norm.alpha_init", concat("expected a number above 0 to 1, or 1/n_layers; got ", alpha.text(), "."));
   refuse_if(s.map_scale == MapScale::nu && s.constraint == Constraint::none, "norm.map_scale",
             "nu is derived for weights with unit rows. Set norm.constraint=ball or unit.");
 }
@@ -32,7 +32,7 @@ void check_qk(const NormScheme& s) {
   refuse_if(s.learn_p && s.qk != QkNorm::lp, "norm.learn_p",
             "there is no p to learn without an Lp norm. Set norm.qk=lp or norm.learn_p=false.");
   refuse_if(s.learn_p && !(s.p > 1.0 && std::isfinite(s.p)), "norm.p",
-            str("a learned p is 1 + softplus(r), so it starts above 1 and finite; got ", s.p, "."));
+            concat("a learned p is 1 + softplus(r), so it starts above 1 and finite; got ", s.p, "."));
   const bool grouped = s.qk_groups > 1;
   refuse_if(
       grouped && (s.qk != QkNorm::lp || s.scope != QkScope::head || s.learn_p), "norm.qk_groups",
@@ -51,13 +51,13 @@ void check_gain(const NormScheme& s) {
   refuse_if(exp && s.stored_scale.rule != Factor::Rule::init, "norm.gain_form",
             "exp has its own form of storage. Set norm.stored_scale=init.");
   refuse_if(exp && s.gain_init.rule == GainInit::Rule::number && s.gain_init.value <= 0.0, "norm.gain_init",
-            str("exp(tau) is above 0; got ", s.gain_init.value, "."));
+            concat("exp(tau) is above 0; got ", s.gain_init.value, "."));
   refuse_if(!exp && std::isfinite(s.gain_max), "norm.gain_max", "only a gain of norm.gain_form=exp is clamped.");
   refuse_if(s.logit_scale.rule == Factor::Rule::init || s.logit_scale.rule == Factor::Rule::inverse_n_layers,
             "norm.logit_scale",
-            str(s.logit_scale.text(),
-                " is not a rule for the logits. Expected a number above 0, "
-                "sqrt(d_head), 1/sqrt(d_head) or 1/sqrt(d_model)."));
+            concat(s.logit_scale.text(),
+                   " is not a rule for the logits. Expected a number above 0, "
+                   "sqrt(d_head), 1/sqrt(d_head) or 1/sqrt(d_model)."));
 }
 
 void check_weights(const NormScheme& s) {
@@ -84,7 +84,7 @@ void check_weights(const NormScheme& s) {
 
 }  // namespace
 
-void check(const NormScheme& scheme) {
+void check_scheme(const NormScheme& scheme) {
   check_stream(scheme);
   check_qk(scheme);
   check_gain(scheme);

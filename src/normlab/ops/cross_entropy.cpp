@@ -16,11 +16,12 @@ using torch::autograd::variable_list;
 
 void require_targets(const Tensor& targets, int64_t n, int64_t vocab, int64_t least) {
   if (targets.numel() != n || targets.scalar_type() != torch::kInt64)
-    throw Error("cross_entropy", str("expected ", n, " int64 targets; got ", targets.numel(), "."));
+    throw Error("cross_entropy", concat("expected ", n, " int64 targets; got ", targets.numel(), "."));
   const int64_t* token = targets.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < n; ++i)
     if (token[i] < least || token[i] >= vocab)
-      throw Error("cross_entropy", str("target ", i, " is ", token[i], ", expected ", least, " .. ", vocab - 1, "."));
+      throw Error("cross_entropy",
+                  concat("target ", i, " is ", token[i], ", expected ", least, " .. ", vocab - 1, "."));
 }
 
 struct FusedCrossEntropy : torch::autograd::Function<FusedCrossEntropy> {

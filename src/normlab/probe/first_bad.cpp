@@ -24,7 +24,7 @@ FirstBad::FirstBad(const ModelPlaces& places, const NamedTensors& parameters) : 
   int64_t order = std::numeric_limits<int64_t>::min();
   for (const auto& [name, tensor] : parameters) {
     parameters_.push_back(name);
-    check(order++, tensor.detach(), str("the weight ", name));
+    check(order++, tensor.detach(), concat("the weight ", name));
   }
 }
 
@@ -35,14 +35,14 @@ void FirstBad::check(int64_t order, const Tensor& x, const std::string& name) {
   const std::lock_guard lock(mutex_);
   if (order >= first_) return;
   first_ = order;
-  name_ = str(name, " (", kind_of(x), ")");
+  name_ = concat(name, " (", kind_of(x), ")");
 }
 
 void FirstBad::check_both_ways(int64_t order, const Tensor& x, const std::string& name) {
   check(order, x.detach(), name);
   if (x.requires_grad())
     x.register_hook(
-        [=, this](const Tensor& grad) { check(backward_starts - order, grad, str("the gradient of ", name)); });
+        [=, this](const Tensor& grad) { check(backward_starts - order, grad, concat("the gradient of ", name)); });
 }
 
 void FirstBad::see(Site site, Place place, const Tensor& x, const Pass&) {
@@ -52,13 +52,13 @@ void FirstBad::see(Site site, Place place, const Tensor& x, const Pass&) {
   switch (site) {
     case Site::stream:
       return check_both_ways(order, x,
-                             places_.has_attention(place) ? str("the residual stream into ", describe(place))
-                                                          : str("the residual stream after the last ", stack));
+                             places_.has_attention(place) ? concat("the residual stream into ", describe(place))
+                                                          : concat("the residual stream after the last ", stack));
     case Site::attn_out:
-      return check_both_ways(order + 4, x, str("the output of attention of ", describe(place)));
+      return check_both_ways(order + 4, x, concat("the output of attention of ", describe(place)));
     case Site::mlp_out:  // after the cross-attention of a decoder layer
       return check_both_ways(order_of({place.stack, place.layer + 1}) - 1, x,
-                             str("the output of the MLP of ", describe(place)));
+                             concat("the output of the MLP of ", describe(place)));
     case Site::logits:
       return check_both_ways(order + 6, x, "the logits of the model");
   }
@@ -73,7 +73,7 @@ AttentionStats* FirstBad::attention(Place place, const QkvParts& qkv, const Atte
       const int64_t order = order_of(place) + 1 + static_cast<int64_t>(kind);
       for (int64_t h = 0; h < heads[kind]; ++h)
         check(backward ? backward_starts - order : order, x.select(2, first + h),
-              str(backward ? "the gradient of the " : "the ", kinds[kind], " of ", describe(place), ", head ", h));
+              concat(backward ? "the gradient of the " : "the ", kinds[kind], " of ", describe(place), ", head ", h));
     }
   };
   for (const QkvPart& each : qkv) {
@@ -89,7 +89,7 @@ void FirstBad::gradients(const std::vector<std::vector<Tensor>>& parts) {
   const torch::NoGradGuard no_grad;
   for (const auto& part : parts)
     for (size_t i = 0; i < part.size(); ++i)
-      check(parameters_start - static_cast<int64_t>(i), part[i], str("the gradient of ", parameters_[i]));
+      check(parameters_start - static_cast<int64_t>(i), part[i], concat("the gradient of ", parameters_[i]));
 }
 
 }  // namespace normlab

@@ -27,7 +27,7 @@ Tensor with_bias(const Tensor& weight, const Tensor& bias) {
 std::string attention_name(Place place) {
   const bool cross = place.stack == Stack::cross;
   const std::string stack = cross ? "decoder" : place.stack == Stack::layers ? "layers" : name_of(place.stack);
-  return str(stack, ".", place.layer, cross ? ".cross" : ".attn");
+  return concat(stack, ".", place.layer, cross ? ".cross" : ".attn");
 }
 
 }  // namespace
@@ -53,11 +53,11 @@ MapsOfAttention maps_of_attention(Place place, const ModelConfig& config, const 
   const std::string attention = attention_name(place);
   const auto rows_of = [&](const char* product, int64_t first, int64_t rows) {
     MapRows map;
-    map.index = indices.at(str(attention, product, ".weight"));
+    map.index = indices.at(concat(attention, product, ".weight"));
     map.first = first, map.rows = rows;
     const auto view = [&](size_t index) { return parameters[index].second.detach().narrow(0, first, rows); };
     map.weight = view(map.index), map.old_weight = map.weight.clone();
-    if (const auto bias = indices.find(str(attention, product, ".bias")); bias != indices.end())
+    if (const auto bias = indices.find(concat(attention, product, ".bias")); bias != indices.end())
       map.bias = view(bias->second), map.old_bias = map.bias.clone();
     return map;
   };

@@ -40,7 +40,7 @@ constexpr WatchdogRow watchdog_rows[] = {
 
 std::string warning_text(Rule rule, int64_t step, const std::string& what) {
   const WatchdogRow& row = watchdog_rows[rule];
-  return str(row.name, " at step ", step, ": ", what, ". It means: ", row.meaning, ". Try: ", row.answer, ".");
+  return concat(row.name, " at step ", step, ": ", what, ". It means: ", row.meaning, ". Try: ", row.answer, ".");
 }
 
 // Whether `value` is out of all proportion to the last steps, of which it then becomes one.
@@ -69,7 +69,7 @@ constexpr RowCheck checks[] = {
 };
 
 std::string place_of(const Reading& reading) {
-  return str(describe({reading.stack, reading.layer}), reading.head < 0 ? "" : str(", head ", reading.head));
+  return concat(describe({reading.stack, reading.layer}), reading.head < 0 ? "" : concat(", head ", reading.head));
 }
 
 }  // namespace
@@ -79,9 +79,9 @@ std::span<const WatchdogRow> watchdogs() { return watchdog_rows; }
 std::vector<std::string> Watchdog::after_step(int64_t step, double loss, double grad_norm) {
   std::vector<std::string> lines;
   if (leaps(losses_, loss, spike))
-    lines.push_back(warning_text(loss_spike, step, str("the loss is ", significant(loss, 4))));
+    lines.push_back(warning_text(loss_spike, step, concat("the loss is ", significant(loss, 4))));
   if (leaps(grad_norms_, grad_norm, explosion))
-    lines.push_back(warning_text(exploding, step, str("the gradient norm is ", significant(grad_norm, 3))));
+    lines.push_back(warning_text(exploding, step, concat("the gradient norm is ", significant(grad_norm, 3))));
   return lines;
 }
 
@@ -99,8 +99,8 @@ std::vector<std::string> Watchdog::after_probe(int64_t step, const std::vector<R
     const Reading& first = *fresh.front();
     lines.push_back(
         warning_text(check.rule, step,
-                     str(place_of(first), " has ", row_of(first.quantity).key, " = ", significant(first.value, 3),
-                         fresh.size() > 1 ? str(", and ", fresh.size() - 1, " more like it") : "")));
+                     concat(place_of(first), " has ", row_of(first.quantity).key, " = ", significant(first.value, 3),
+                            fresh.size() > 1 ? concat(", and ", fresh.size() - 1, " more like it") : "")));
   }
   return lines;
 }

@@ -25,7 +25,7 @@ std::string cpu_name() {
   return "unknown";
 }
 
-std::string padded(unsigned value) { return str(value < 10 ? "0" : "", value); }
+std::string padded(unsigned value) { return concat(value < 10 ? "0" : "", value); }
 
 Json read_manifest(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) return {{"sessions", Json::array()}};
@@ -44,7 +44,7 @@ Machine this_machine() {
   utsname names{};
   if (::uname(&names) == 0) {
     machine.host = names.nodename;
-    machine.system = str(names.sysname, " ", names.release, " ", names.machine);
+    machine.system = concat(names.sysname, " ", names.release, " ", names.machine);
   }
   const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
   if (pages > 0 && page_bytes > 0) {
@@ -58,9 +58,9 @@ std::string utc_time(std::chrono::system_clock::time_point time) {
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::seconds>(time - day));
   const auto two = [](auto count) { return padded(static_cast<unsigned>(count)); };
-  return str(static_cast<int>(date.year()), "-", padded(static_cast<unsigned>(date.month())), "-",
-             padded(static_cast<unsigned>(date.day())), "T", two(clock.hours().count()), ":",
-             two(clock.minutes().count()), ":", two(clock.seconds().count()), "Z");
+  return concat(static_cast<int>(date.year()), "-", padded(static_cast<unsigned>(date.month())), "-",
+                padded(static_cast<unsigned>(date.day())), "T", two(clock.hours().count()), ":",
+                two(clock.minutes().count()), ":", two(clock.seconds().count()), "Z");
 }
 
 void add_session(const std::filesystem::path& manifest, const Session& session) {

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 // The same value with every number that JSON lacks replaced by its name, and back.
 Json with_names(const Json& value) {
-  if (value.is_number_float() && !std::isfinite(value.get<double>())) return number(value.get<double>());
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) return format_number(value.get<double>());
   if (!value.is_structured()) return value;
   Json copy = value;
   for (Json& item : copy) item = with_names(item);
@@ -49,7 +49,7 @@ std::vector<Row> rows_of(const std::filesystem::path& path, std::string_view con
     if (!is_row(values)) {
       if (end == content.size()) break;
       throw DataError(path.string(),
-                      str("line ", rows.size() + 1, " is not a JSON object with a step. The file is damaged."));
+                      concat("line ", rows.size() + 1, " is not a JSON object with a step. The file is damaged."));
     }
     rows.push_back({line, with_numbers(std::move(values))});
   }
@@ -59,7 +59,7 @@ std::vector<Row> rows_of(const std::filesystem::path& path, std::string_view con
 void retain_rows(const std::filesystem::path& path, const std::string& content, const MetricsLog::Keep& keep) {
   std::string kept;
   for (const Row& row : rows_of(path, content)) {
-    if (keep(row.values)) kept += str(row.line, "\n");
+    if (keep(row.values)) kept += concat(row.line, "\n");
   }
   if (kept != content) write_file_atomically(path, kept);
 }

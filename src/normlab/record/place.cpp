@@ -15,10 +15,10 @@ constexpr StackRow stack_rows[] = {
 
 const char* name_of(Stack stack) { return stack_rows[static_cast<size_t>(stack)].key; }
 
-std::string key_of(Place place) { return str(name_of(place.stack), place.layer < 10 ? "0" : "", place.layer); }
+std::string key_of(Place place) { return concat(name_of(place.stack), place.layer < 10 ? "0" : "", place.layer); }
 
 std::string describe(Place place) {
-  return str(stack_rows[static_cast<size_t>(place.stack)].description, " ", place.layer);
+  return concat(stack_rows[static_cast<size_t>(place.stack)].description, " ", place.layer);
 }
 
 }  // namespace normlab

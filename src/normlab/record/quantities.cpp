@@ -59,17 +59,17 @@ std::string definitions() {
       "rows\n"
       "that see only one key count for S but not for rows. A layer's value is over all its heads.\n";
   for (const QuantityRow& row : quantity_rows) {
-    const std::string name = str(row.group, "/", row.key);
-    out += str("  ", name, std::string(name.size() < 22 ? 22 - name.size() : 1, ' '), row.definition, "\n");
+    const std::string name = concat(row.group, "/", row.key);
+    out += concat("  ", name, std::string(name.size() < 22 ? 22 - name.size() : 1, ' '), row.definition, "\n");
   }
   return out;
 }
 
 std::string name_of(const Reading& reading) {
   const QuantityRow& row = row_of(reading.quantity);
-  std::string name = str(row.group, "/");
+  std::string name = concat(row.group, "/");
   if (reading.layer >= 0) name += key_of({reading.stack, reading.layer}) + "/";
-  if (reading.head >= 0) name += str("head", reading.head, "/");
+  if (reading.head >= 0) name += concat("head", reading.head, "/");
   return name + row.key;
 }
 

@@ -19,8 +19,8 @@ constexpr std::string_view step_prefix = "step-";
 constexpr size_t step_digits = 6;
 
 std::string step_name(int64_t step) {
-  const std::string digits = str(step);
-  return str(step_prefix, std::string(step_digits - std::min(step_digits, digits.size()), '0'), digits);
+  const std::string digits = concat(step);
+  return concat(step_prefix, std::string(step_digits - std::min(step_digits, digits.size()), '0'), digits);
 }
 
 std::optional<int64_t> step_of(const fs::path& name) {
@@ -60,7 +60,7 @@ RunDir RunDir::create(const fs::path& path) {
   require_new(path);
   std::error_code problem;
   fs::create_directories(path, problem);
-  if (problem) throw Error(path.string(), str("cannot create the folder: ", problem.message(), "."));
+  if (problem) throw Error(path.string(), concat("cannot create the folder: ", problem.message(), "."));
   RunDir run(path);
   run.lock();
   require_new(path);  // once more: another process may have been faster
@@ -98,7 +98,7 @@ std::vector<Checkpoint> RunDir::checkpoints() const {
     for (const char* file : {"state.json", "model.safetensors"})
       if (!fs::is_regular_file(entry.path() / file))
         throw DataError(entry.path().string(),
-                        str("the checkpoint lacks ", file, ". Delete its folder to use another."));
+                        concat("the checkpoint lacks ", file, ". Delete its folder to use another."));
     found.push_back({*step, entry.path(), val_loss_in(entry.path() / "state.json")});
   }
   std::sort(found.begin(), found.end(), [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });

@@ -62,10 +62,11 @@ std::string header_text(const std::filesystem::path& path, const std::vector<Ten
   size_t offset = 0;
   for (const TensorView& view : tensors) {
     if (tensor_bytes(view.dtype, view.shape) != view.bytes) {
-      throw Error(path.string(), str("Tensor '", view.name, "' has ", view.bytes, " bytes, not those of its shape."));
+      throw Error(path.string(),
+                  concat("Tensor '", view.name, "' has ", view.bytes, " bytes, not those of its shape."));
     }
     if (view.name == safetensors_metadata_key || header.contains(view.name)) {
-      throw Error(path.string(), str("cannot hold two entries named '", view.name, "'."));
+      throw Error(path.string(), concat("cannot hold two entries named '", view.name, "'."));
     }
     header[view.name] = {
         {"dtype", dtype_name(view.dtype)}, {"shape", view.shape}, {"data_offsets", {offset, offset + view.bytes}}};
@@ -98,14 +99,15 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
     throw DataError(path.string(), "is not a regular file.");
   }
   const auto size = static_cast<size_t>(facts.st_size);
-  if (size < length_bytes) throw DataError(path.string(), str("is too short for safetensors; got ", size, " bytes."));
+  if (size < length_bytes)
+    throw DataError(path.string(), concat("is too short for safetensors; got ", size, " bytes."));
   map_ = map_file(file, size);
   uint64_t header_length = 0;
   std::memcpy(&header_length, map_.get(), length_bytes);
   const size_t most = std::min(size - length_bytes, longest_header);
   if (header_length > most) {
-    throw DataError(path.string(), str("is truncated or not a safetensors file; got a header of ", header_length,
-                                       " bytes, expected at most ", most, "."));
+    throw DataError(path.string(), concat("is truncated or not a safetensors file; got a header of ", header_length,
+                                          " bytes, expected at most ", most, "."));
   }
   const std::string_view text(reinterpret_cast<const char*>(map_.get()) + length_bytes, header_length);
   const std::span data(map_.get() + length_bytes + header_length, size - length_bytes - header_length);
@@ -126,7 +128,7 @@ const TensorView& SafetensorsFile::at(std::string_view name) const {
   for (const TensorView& view : tensors_) names.push_back(view.name);
   const auto close = nearest(name, names);
   throw DataError(path_.string(),
-                  str("has no tensor '", name, "'", close ? str("; the nearest is '", *close, "'") : "", "."));
+                  concat("has no tensor '", name, "'", close ? concat("; the nearest is '", *close, "'") : "", "."));
 }
 
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,

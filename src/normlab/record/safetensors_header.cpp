@@ -50,16 +50,16 @@ json HeaderReader::parse(std::string_view text) const {
     if (event == json::parse_event_t::object_start) keys_of_open_objects.emplace_back();
     if (event == json::parse_event_t::object_end) keys_of_open_objects.pop_back();
     if (event == json::parse_event_t::key && !keys_of_open_objects.back().insert(value.get<std::string>()).second) {
-      fail(str("The header holds ", quoted(value.get<std::string>()), " twice."));
+      fail(concat("The header holds ", quoted(value.get<std::string>()), " twice."));
     }
     return true;
   };
   try {
     json header = json::parse(text.begin(), text.end(), watch);
-    if (!header.is_object()) fail(str("The header is a JSON ", header.type_name(), ", expected an object."));
+    if (!header.is_object()) fail(concat("The header is a JSON ", header.type_name(), ", expected an object."));
     return header;
   } catch (const json::parse_error& error) {
-    fail(str("The header is not valid JSON at byte ", error.byte, "."));
+    fail(concat("The header is not valid JSON at byte ", error.byte, "."));
   } catch (const json::exception&) {
     fail("The header holds a number that is out of range.");
   }
@@ -71,7 +71,7 @@ std::map<std::string, std::string> HeaderReader::metadata(const json& header) co
   if (entry == header.end()) return found;
   if (!entry->is_object()) fail("The metadata is not an object of strings.");
   for (const auto& [key, value] : entry->items()) {
-    if (!value.is_string()) fail(str("The metadata ", quoted(key), " is not a string."));
+    if (!value.is_string()) fail(concat("The metadata ", quoted(key), " is not a string."));
     found[key] = value.get<std::string>();
   }
   return found;
@@ -79,12 +79,12 @@ std::map<std::string, std::string> HeaderReader::metadata(const json& header) co
 
 std::vector<size_t> HeaderReader::numbers(const std::string& name, const json& entry, const char* key) const {
   const auto list = entry.find(key);
-  if (list == entry.end() || !list->is_array()) fail(str("Tensor ", quoted(name), " has no list '", key, "'."));
+  if (list == entry.end() || !list->is_array()) fail(concat("Tensor ", quoted(name), " has no list '", key, "'."));
   std::vector<size_t> found;
   for (const json& item : *list) {
     constexpr size_t largest = std::numeric_limits<int64_t>::max();
     if (!item.is_number_unsigned() || item.get<size_t>() > largest) {
-      fail(str("Tensor ", quoted(name), " has a ", key, " that is not of whole numbers of 0 or more."));
+      fail(concat("Tensor ", quoted(name), " has a ", key, " that is not of whole numbers of 0 or more."));
     }
     found.push_back(item.get<size_t>());
   }
@@ -93,16 +93,16 @@ std::vector<size_t> HeaderReader::numbers(const std::string& name, const json& e
 
 TensorView HeaderReader::tensor(const std::string& name, const json& entry) const {
   const auto type = entry.is_object() ? entry.find("dtype") : entry.end();
-  if (type == entry.end() || !type->is_string()) fail(str("Tensor ", quoted(name), " has no dtype."));
+  if (type == entry.end() || !type->is_string()) fail(concat("Tensor ", quoted(name), " has no dtype."));
   const std::optional<Dtype> dtype = find_dtype(type->get<std::string>());
   if (!dtype) {
-    throw DataError(where_, str("Tensor ", quoted(name), " has dtype ", quoted(*type),
-                                ", expected F64, F32, F16, BF16, I64, I32, I16, I8, U8 or BOOL."));
+    throw DataError(where_, concat("Tensor ", quoted(name), " has dtype ", quoted(*type),
+                                   ", expected F64, F32, F16, BF16, I64, I32, I16, I8, U8 or BOOL."));
   }
   const auto extents = numbers(name, entry, "shape");
   const auto offsets = numbers(name, entry, "data_offsets");
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_.size()) {
-    fail(str("Tensor ", quoted(name), " has data_offsets outside of the ", data_.size(), " bytes of data."));
+    fail(concat("Tensor ", quoted(name), " has data_offsets outside of the ", data_.size(), " bytes of data."));
   }
   TensorView view{.name = name,
                   .dtype = *dtype,
@@ -110,7 +110,7 @@ TensorView HeaderReader::tensor(const std::string& name, const json& entry) cons
                   .data = data_.data() + offsets[0],
                   .bytes = offsets[1] - offsets[0]};
   if (tensor_bytes(view.dtype, view.shape) != view.bytes) {
-    fail(str("Tensor ", quoted(name), " has ", view.bytes, " bytes, which its shape and dtype do not give."));
+    fail(concat("Tensor ", quoted(name), " has ", view.bytes, " bytes, which its shape and dtype do not give."));
   }
   return view;
 }
@@ -123,12 +123,12 @@ void HeaderReader::check_coverage(const std::vector<TensorView>& tensors) const 
   });
   const std::byte* reached = data_.data();
   for (const TensorView* view : in_order) {
-    if (view->data < reached) fail(str("Tensor ", quoted(view->name), " overlaps another."));
-    if (view->data > reached) fail(str("There is a hole in the data before tensor ", quoted(view->name), "."));
+    if (view->data < reached) fail(concat("Tensor ", quoted(view->name), " overlaps another."));
+    if (view->data > reached) fail(concat("There is a hole in the data before tensor ", quoted(view->name), "."));
     reached += view->bytes;
   }
   const auto rest = data_.data() + data_.size() - reached;
-  if (rest > 0) fail(str("The last ", rest, " bytes belong to no tensor."));
+  if (rest > 0) fail(concat("The last ", rest, " bytes belong to no tensor."));
 }
 
 std::vector<TensorView> HeaderReader::tensors(const json& header) const {

@@ -86,7 +86,7 @@ fs::path new_file_name(const fs::path& folder) {
   }
   char host[HOST_NAME_MAX + 1] = "unknown";
   ::gethostname(host, sizeof host - 1);
-  return folder / str(file_prefix, time, ".", host, ".", ::getpid(), ".0");
+  return folder / concat(file_prefix, time, ".", host, ".", ::getpid(), ".0");
 }
 
 File create_file(const fs::path& folder) {

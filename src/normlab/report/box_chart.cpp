@@ -34,13 +34,13 @@ void draw_box(Svg& svg, const RowPlot& plot, double y, const std::string& label,
                {"y", px(y - half)},
                {"width", px(at(box.q3) - at(box.q1))},
                {"height", px(box_height)}},
-              str(label, ": median ", shown(box.median), ", quartiles ", shown(box.q1), " to ", shown(box.q3)));
+              concat(label, ": median ", shown(box.median), ", quartiles ", shown(box.q1), " to ", shown(box.q3)));
   svg.line(at(box.median), y - half, at(box.median), y + half, "median");
   svg.element("path", {{"class", "mean"}, {"d", marker_path(Marker::diamond, at(box.mean), y, 4)}},
-              str(label, ": mean ", shown(box.mean)));
+              concat(label, ": mean ", shown(box.mean)));
   for (const double value : box.outliers) {
     svg.element("circle", {{"class", "outlier"}, {"cx", px(at(value))}, {"cy", px(y)}, {"r", "3.5"}},
-                str(label, ": outlier ", shown(value)));
+                concat(label, ": outlier ", shown(value)));
   }
 }
 
@@ -72,14 +72,14 @@ Drawing draw(const BoxChart& chart, const Canvas& canvas) {
 }
 
 Table data_table(const BoxChart& chart) {
-  Table table{str(chart.caption.title, ", ", chart.axis_title), {{"", "label", Align::left, Best::none}}, {}};
+  Table table{concat(chart.caption.title, ", ", chart.axis_title), {{"", "label", Align::left, Best::none}}, {}};
   for (const char* name :
        {"values", "mean", "lower whisker", "lower quartile", "median", "upper quartile", "upper whisker"}) {
     table.columns.push_back({name, "", Align::right, Best::none});
   }
   for (const Box& box : chart.boxes) {
     const std::vector<double> values = finite(box.values);
-    table.rows.push_back({text_cell(box.label), {str(values.size()), static_cast<double>(values.size())}});
+    table.rows.push_back({text_cell(box.label), {concat(values.size()), static_cast<double>(values.size())}});
     const double none = std::nan("");
     const BoxPlot b = values.empty() ? BoxPlot{none, none, none, none, none, none} : box_plot(values);
     for (const double value : {b.mean, b.whisker_low, b.q1, b.median, b.q3, b.whisker_high})
@@ -93,8 +93,8 @@ Table data_table(const BoxChart& chart) {
 Figure figure(const BoxChart& chart) {
   for (const Box& box : chart.boxes) {
     if (box.notes.size() == chart.note_titles.size()) continue;
-    throw Error("box chart", str("\"", box.label, "\" has the wrong number of notes; got ", box.notes.size(),
-                                 ", expected ", chart.note_titles.size(), "."));
+    throw Error("box chart", concat("\"", box.label, "\" has the wrong number of notes; got ", box.notes.size(),
+                                    ", expected ", chart.note_titles.size(), "."));
   }
   return {chart.caption, draw(chart, wide_canvas), draw(chart, narrow_canvas), {}, {}, data_table(chart)};
 }

@@ -79,10 +79,11 @@ bool all_positive(const CurveSet& set) {
 
 }  // namespace
 
-void check(const CurveSet& set, std::string_view where) {
+void check_curves(const CurveSet& set, std::string_view where) {
   constexpr std::size_t most_axes = 4;  // page.css has a rule for each
   if (set.x.size() > most_axes) {
-    throw Error(std::string(where), str("too many x axes; got ", set.x.size(), ", expected at most ", most_axes, "."));
+    throw Error(std::string(where),
+                concat("too many x axes; got ", set.x.size(), ", expected at most ", most_axes, "."));
   }
   for_each_series(set, [&](const Series& series) {
     bool fits = series.x.size() == set.x.size() && series.low.size() == series.high.size() &&
@@ -90,8 +91,8 @@ void check(const CurveSet& set, std::string_view where) {
     for (const auto& column : series.x) fits = fits && column.size() == series.y.size();
     if (fits) return;
     throw Error(std::string(where),
-                str("series \"", series.label, "\" does not fit; expected ", set.x.size(), " columns of x, each with ",
-                    series.y.size(), " values like y, and a band as long or none."));
+                concat("series \"", series.label, "\" does not fit; expected ", set.x.size(),
+                       " columns of x, each with ", series.y.size(), " values like y, and a band as long or none."));
   });
 }
 
@@ -167,9 +168,9 @@ double last_value(const Series& series) {
 
 void open_view(Svg& svg, View view, std::string_view css_class) {
   const bool first = view.x_axis == 0 && view.y_option == 0;
-  svg.open("g", {{"class", str("view ", first ? "first " : "", css_class)},
-                 {"data-x", str(view.x_axis)},
-                 {"data-y", str(view.y_option)}});
+  svg.open("g", {{"class", concat("view ", first ? "first " : "", css_class)},
+                 {"data-x", concat(view.x_axis)},
+                 {"data-y", concat(view.y_option)}});
 }
 
 void draw_curves(Svg& svg, const Plot& plot, const CurveSet& set, const CurveStyle& how) {
@@ -195,9 +196,9 @@ void draw_curves(Svg& svg, const Plot& plot, const CurveSet& set, const CurveSty
   };
   svg.open("g", {{"class", "plot"},
                  {"aria-hidden", "true"},
-                 {"data-plot", str(how.plot)},
-                 {"data-frame", str(px(area.left), ' ', px(area.top), ' ', px(area.width), ' ', px(area.height))},
-                 {"data-domain", str(x.low, ' ', x.high, ' ', y.low, ' ', y.high)},
+                 {"data-plot", concat(how.plot)},
+                 {"data-frame", concat(px(area.left), ' ', px(area.top), ' ', px(area.width), ' ', px(area.height))},
+                 {"data-domain", concat(x.low, ' ', x.high, ' ', y.low, ' ', y.high)},
                  {"data-log", how.view.log ? "1" : "0"}});
   svg.rect(area.left, area.top, area.width, area.height, "hit");
   const auto drawn = [](const Series& series) { return !std::isnan(last_value(series)); };

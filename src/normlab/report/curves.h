@@ -47,7 +47,7 @@ struct CurveSet {
   std::vector<std::span<const Series>> plots;
 };
 
-void check(const CurveSet& set, std::string_view where);  // throws when lengths or numbers of columns differ
+void check_curves(const CurveSet& set, std::string_view where);  // throws when lengths or numbers of columns differ
 std::vector<View> views(const CurveSet& set);
 std::vector<Switch> switches(const CurveSet& set);
 std::vector<std::string> labels(const CurveSet& set);  // each name once; its place is the number of the series

@@ -22,7 +22,7 @@ void check(const DotChart& chart) {
         fits(series.values))
       continue;
     throw Error("dot chart",
-                str("series \"", series.label, "\" does not fit; expected ", count, " values, one per category."));
+                concat("series \"", series.label, "\" does not fit; expected ", count, " values, one per category."));
   }
 }
 
@@ -92,11 +92,12 @@ void draw_series(Svg& svg, const Plot& plot, const DotChart& chart, std::size_t 
   for (std::size_t i = 0; i < series.mean.size(); ++i) {
     if (!drawable(series.mean[i])) continue;
     const double x = plot.x.scale(static_cast<double>(i)) + shift;
-    std::string says = str(series.label, ", ", chart.categories[i], ": ", with_minus(significant(series.mean[i], 4)));
+    std::string says =
+        concat(series.label, ", ", chart.categories[i], ": ", with_minus(significant(series.mean[i], 4)));
     if (!series.low.empty() && drawable(series.low[i]) && drawable(series.high[i])) {
       svg.line(x, plot.y.scale(series.low[i]), x, plot.y.scale(series.high[i]), "interval");
-      says +=
-          str(" (", with_minus(significant(series.low[i], 4)), " to ", with_minus(significant(series.high[i], 4)), ")");
+      says += concat(" (", with_minus(significant(series.low[i], 4)), " to ",
+                     with_minus(significant(series.high[i], 4)), ")");
     }
     svg.element("path",
                 {{"class", "mark"}, {"d", marker_path(series.style.marker, x, plot.y.scale(series.mean[i]), 4)}}, says);
@@ -127,7 +128,7 @@ Drawing draw(const DotChart& chart, const Canvas& canvas) {
 }
 
 Table data_table(const DotChart& chart) {
-  Table table{str(chart.caption.title, ", ", chart.y_title), {{chart.x_title, "", Align::left, Best::none}}, {}};
+  Table table{concat(chart.caption.title, ", ", chart.y_title), {{chart.x_title, "", Align::left, Best::none}}, {}};
   for (const DotSeries& series : chart.series) table.columns.push_back({series.label, "", Align::right, Best::none});
   for (std::size_t i = 0; i < chart.categories.size(); ++i) {
     table.rows.push_back({text_cell(chart.categories[i])});

@@ -22,8 +22,8 @@ void check(const HeatMap& map) {
   bool fits = map.values.size() == map.rows.size();
   for (const auto& row : map.values) fits = fits && row.size() == map.columns.size();
   if (!fits) {
-    throw Error("heat map", str("the values of \"", map.caption.title, "\" do not fit; expected ", map.rows.size(),
-                                " rows of ", map.columns.size(), " values."));
+    throw Error("heat map", concat("the values of \"", map.caption.title, "\" do not fit; expected ", map.rows.size(),
+                                   " rows of ", map.columns.size(), " values."));
   }
 }
 
@@ -125,7 +125,8 @@ void draw_names(Svg& svg, const HeatMap& map, const HeatPlot& plot) {
     const double x = plot.area.left + (static_cast<double>(i) + 0.5) * plot.cell, y = plot.area.top - 8;
     const std::string name = shortened(visible(map.columns[i]), longest_name, font_size);
     if (plot.upright) {
-      svg.text(x + 4.5, y, name, {{"class", "value"}, {"transform", str("rotate(-90 ", px(x + 4.5), ' ', px(y), ')')}});
+      svg.text(x + 4.5, y, name,
+               {{"class", "value"}, {"transform", concat("rotate(-90 ", px(x + 4.5), ' ', px(y), ')')}});
     } else {
       svg.text(x, y, name, {{"class", "middle value"}});
     }
@@ -156,9 +157,9 @@ Drawing draw(const HeatMap& map, const Canvas& canvas) {
   const Area& area = plot.area;
   svg.open("g", {{"class", "heat"},
                  {"aria-hidden", "true"},
-                 {"data-frame", str(px(area.left), ' ', px(area.top), ' ', px(area.width), ' ', px(area.height))}});
-  svg.text(area.left, top + 10, str(map.column_title, " \xE2\x86\x92"), {{"class", "axis-title"}});
-  svg.text(0, area.top - 8, str(map.row_title, " \xE2\x86\x93"), {{"class", "axis-title"}});
+                 {"data-frame", concat(px(area.left), ' ', px(area.top), ' ', px(area.width), ' ', px(area.height))}});
+  svg.text(area.left, top + 10, concat(map.column_title, " \xE2\x86\x92"), {{"class", "axis-title"}});
+  svg.text(0, area.top - 8, concat(map.row_title, " \xE2\x86\x93"), {{"class", "axis-title"}});
   draw_names(svg, map, plot);
   draw_cells(svg, map, plot, ramp);
   if (map.decimals) draw_numbers(svg, map, plot, ramp);
@@ -177,17 +178,18 @@ std::string hover(const HeatMap& map) {
   for (const auto& row : map.values) {
     values += values.empty() ? "[" : ",[";
     for (std::size_t i = 0; i < row.size(); ++i)
-      values += str(i ? "," : "",
-                    drawable(row[i]) ? (map.decimals ? fixed(row[i], *map.decimals) : significant(row[i], 3)) : "null");
+      values +=
+          concat(i ? "," : "",
+                 drawable(row[i]) ? (map.decimals ? fixed(row[i], *map.decimals) : significant(row[i], 3)) : "null");
     values += ']';
   }
-  return str("{\"heat\":[", values, "],\"rows\":", shown(map.rows), ",\"columns\":", shown(map.columns), "}");
+  return concat("{\"heat\":[", values, "],\"rows\":", shown(map.rows), ",\"columns\":", shown(map.columns), "}");
 }
 
 Table whole_table(const HeatMap& map) {
-  Table table{str(map.caption.title, ", ", map.value_title), {{map.row_title, "", Align::left, Best::none}}, {}};
+  Table table{concat(map.caption.title, ", ", map.value_title), {{map.row_title, "", Align::left, Best::none}}, {}};
   for (const std::string& name : map.columns)
-    table.columns.push_back({str(map.column_title, " = ", name), "", Align::right, Best::none});
+    table.columns.push_back({concat(map.column_title, " = ", name), "", Align::right, Best::none});
   for (std::size_t row = 0; row < map.rows.size(); ++row) {
     table.rows.push_back({text_cell(map.rows[row])});
     for (const double value : map.values[row]) {
@@ -202,11 +204,11 @@ Table whole_table(const HeatMap& map) {
 Table data_table(const HeatMap& map) {
   if (map.decimals) return whole_table(map);
   constexpr std::size_t strongest = 3;
-  Table table{str(map.caption.title, ": strongest ", map.column_title, " for each ", map.row_title), {}, {}};
+  Table table{concat(map.caption.title, ": strongest ", map.column_title, " for each ", map.row_title), {}, {}};
   table.columns.push_back({map.row_title, "", Align::left, Best::none});
   for (std::size_t i = 1; i <= strongest; ++i) {
-    table.columns.push_back({str(map.column_title, ' ', i), "", Align::left, Best::none});
-    table.columns.push_back({str("value ", i), "", Align::right, Best::none});
+    table.columns.push_back({concat(map.column_title, ' ', i), "", Align::left, Best::none});
+    table.columns.push_back({concat("value ", i), "", Align::right, Best::none});
   }
   for (std::size_t row = 0; row < map.rows.size(); ++row) {
     std::vector<std::size_t> order;

@@ -22,7 +22,7 @@ std::string compact(double value) {
 
 std::string list(const std::vector<double>& values, const std::vector<std::size_t>& places) {
   std::string out = "[";
-  for (const std::size_t i : places) out += str(out.size() > 1 ? "," : "", compact(values[i]));
+  for (const std::size_t i : places) out += concat(out.size() > 1 ? "," : "", compact(values[i]));
   return out + "]";
 }
 
@@ -53,19 +53,19 @@ std::string hover_values(const CurveSet& set) {
       const auto places = thin(series.y, max_points);
       std::string used;
       for (const auto& column : series.x)
-        used += str(used.empty() ? "" : ",", column_number(columns, list(column, places)));
+        used += concat(used.empty() ? "" : ",", column_number(columns, list(column, places)));
       const auto number = std::find(names.begin(), names.end(), series.label) - names.begin();
-      curves +=
-          str(curves.empty() ? "" : ",", "{\"series\":", number, ",\"x\":[", used, "],\"y\":", list(series.y, places));
+      curves += concat(curves.empty() ? "" : ",", "{\"series\":", number, ",\"x\":[", used,
+                       "],\"y\":", list(series.y, places));
       if (!series.low.empty())
-        curves += str(",\"low\":", list(series.low, places), ",\"high\":", list(series.high, places));
+        curves += concat(",\"low\":", list(series.low, places), ",\"high\":", list(series.high, places));
       curves += '}';
     }
-    plots += str(plots.empty() ? "" : ",", '[', curves, ']');
+    plots += concat(plots.empty() ? "" : ",", '[', curves, ']');
   }
   for (const XAxis& axis : set.x) titles.push_back(axis.title);
-  return str("{\"titles\":", text_list(titles), ",\"labels\":", text_list(names), ",\"columns\":[", join(columns, ","),
-             "],\"plots\":[", plots, "]}");
+  return concat("{\"titles\":", text_list(titles), ",\"labels\":", text_list(names), ",\"columns\":[",
+                join(columns, ","), "],\"plots\":[", plots, "]}");
 }
 
 }  // namespace normlab

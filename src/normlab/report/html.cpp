@@ -6,12 +6,14 @@
 
 namespace normlab {
 
-Html paragraph(std::string_view text) { return {str("<p>", escape(text), "</p>\n")}; }
+Html paragraph(std::string_view text) { return {concat("<p>", escape(text), "</p>\n")}; }
 
-Html code_block(std::string_view text) { return {str("<pre tabindex=\"0\"><code>", escape(text), "</code></pre>\n")}; }
+Html code_block(std::string_view text) {
+  return {concat("<pre tabindex=\"0\"><code>", escape(text), "</code></pre>\n")};
+}
 
 Html collapsed(std::string_view summary, const Html& content) {
-  return {str("<details><summary>", escape(summary), "</summary>\n", content.text, "</details>\n")};
+  return {concat("<details><summary>", escape(summary), "</summary>\n", content.text, "</details>\n")};
 }
 
 std::string slug(std::string_view text) {

@@ -28,8 +28,8 @@ void draw_sides(Svg& svg, const RowPlot& plot, const IntervalChart& chart) {
   svg.line(zero, plot.area.top - 4, zero, plot.area.bottom(), "zero");
   const std::string below = fitting(chart.below_zero, zero),
                     above = fitting(chart.above_zero, plot.area.right() - zero);
-  if (!below.empty()) svg.text(zero - 8, y, str("\xE2\x86\x90 ", below), {{"class", "end side"}});
-  if (!above.empty()) svg.text(zero + 8, y, str(above, " \xE2\x86\x92"), {{"class", "side"}});
+  if (!below.empty()) svg.text(zero - 8, y, concat("\xE2\x86\x90 ", below), {{"class", "end side"}});
+  if (!above.empty()) svg.text(zero + 8, y, concat(above, " \xE2\x86\x92"), {{"class", "side"}});
 }
 
 void draw_interval(Svg& svg, const RowPlot& plot, std::size_t row, const IntervalRow& interval) {
@@ -38,13 +38,14 @@ void draw_interval(Svg& svg, const RowPlot& plot, std::size_t row, const Interva
     svg.text(plot.area.left + 8, y + 4.5, "no data yet", {{"class", "note"}});
     return;
   }
-  std::string says = str(interval.label, ": ", signed_number(interval.mean, 4));
+  std::string says = concat(interval.label, ": ", signed_number(interval.mean, 4));
   if (drawable(interval.low) && drawable(interval.high)) {
     const double low = plot.x.scale(interval.low), high = plot.x.scale(interval.high);
     svg.line(low, y, high, y, "interval");
     for (const double end : {low, high}) svg.line(end, y - 5, end, y + 5, "interval-end");
     const int decimals = interval_decimals(interval.low, interval.high, 4);
-    says += str(", interval ", signed_number(interval.low, decimals), " to ", signed_number(interval.high, decimals));
+    says +=
+        concat(", interval ", signed_number(interval.low, decimals), " to ", signed_number(interval.high, decimals));
   }
   svg.element("path", {{"class", "mark"}, {"d", marker_path(Marker::circle, plot.x.scale(interval.mean), y, 5.5)}},
               says);
@@ -81,7 +82,7 @@ Drawing draw(const IntervalChart& chart, const Canvas& canvas) {
 }
 
 Table data_table(const IntervalChart& chart) {
-  Table table{str(chart.caption.title, ", ", chart.axis_title), {{"", "label", Align::left, Best::none}}, {}};
+  Table table{concat(chart.caption.title, ", ", chart.axis_title), {{"", "label", Align::left, Best::none}}, {}};
   for (const char* name : {"mean", "low", "high"}) table.columns.push_back({name, "", Align::right, Best::none});
   for (const std::string& title : chart.note_titles) table.columns.push_back({title, "", Align::right, Best::none});
   for (const IntervalRow& interval : chart.intervals) {
@@ -98,8 +99,8 @@ Table data_table(const IntervalChart& chart) {
 Figure figure(const IntervalChart& chart) {
   for (const IntervalRow& interval : chart.intervals) {
     if (interval.notes.size() == chart.note_titles.size()) continue;
-    throw Error("interval chart", str("\"", interval.label, "\" has the wrong number of notes; got ",
-                                      interval.notes.size(), ", expected ", chart.note_titles.size(), "."));
+    throw Error("interval chart", concat("\"", interval.label, "\" has the wrong number of notes; got ",
+                                         interval.notes.size(), ", expected ", chart.note_titles.size(), "."));
   }
   return {chart.caption, draw(chart, wide_canvas), draw(chart, narrow_canvas), {}, {}, data_table(chart)};
 }

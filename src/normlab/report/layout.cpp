@@ -30,7 +30,7 @@ double text_width(std::string_view text, double size) {
 std::vector<std::string> wrap(std::string_view text, double width, double size) {
   std::vector<std::string> lines;
   for (const std::string& word : split(text, ' ')) {
-    if (!lines.empty() && text_width(str(lines.back(), ' ', word), size) <= width) {
+    if (!lines.empty() && text_width(concat(lines.back(), ' ', word), size) <= width) {
       lines.back() += ' ' + word;
     } else if (!word.empty()) {
       lines.push_back(word);
@@ -48,7 +48,7 @@ std::string shortened(std::string_view text, double width, double size) {
   while (tail > head && text_width(text.substr(tail - 1), size) <= 0.4 * room) --tail;
   while (head > 0 && head < text.size() && continues(head)) --head;  // never half a character
   while (tail < text.size() && continues(tail)) ++tail;
-  return str(text.substr(0, head), "\xE2\x80\xA6", text.substr(tail));
+  return concat(text.substr(0, head), "\xE2\x80\xA6", text.substr(tail));
 }
 
 std::vector<double> spread(const std::vector<double>& wishes, double gap, double low, double high) {

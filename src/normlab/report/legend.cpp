@@ -34,7 +34,7 @@ void draw_swatch(Svg& svg, const Key& key, double x, double y) {
   if (key.marker) {
     svg.element("path", {{"class", "mark"}, {"d", marker_path(key.style.marker, x + swatch / 2, y, 4)}});
   } else {
-    const std::string d = str('M', px(x), ' ', px(y), 'h', px(swatch));
+    const std::string d = concat('M', px(x), ' ', px(y), 'h', px(swatch));
     svg.element("path", {{"class", "line"}, {"d", d}, {"stroke-dasharray", std::string(key.style.dash)}});
   }
 }
@@ -42,12 +42,12 @@ void draw_swatch(Svg& svg, const Key& key, double x, double y) {
 }  // namespace
 
 void open_tone(Svg& svg, std::string_view css_class, const Tone& tone) {
-  svg.open("g", {{"class", str("tone ", css_class)}, {"color", tone.light}, {"style", "--dark:" + tone.dark}});
+  svg.open("g", {{"class", concat("tone ", css_class)}, {"color", tone.light}, {"style", "--dark:" + tone.dark}});
 }
 
 void open_series(Svg& svg, std::string_view css_class, std::size_t number, const Style& style) {
-  svg.open("g", {{"class", str("tone ", css_class, style.baseline ? " baseline" : "")},
-                 {"data-series", str(number)},
+  svg.open("g", {{"class", concat("tone ", css_class, style.baseline ? " baseline" : "")},
+                 {"data-series", concat(number)},
                  {"color", style.tone.light},
                  {"style", "--dark:" + style.tone.dark}});
 }

@@ -56,7 +56,7 @@ Table data_table(const LineChart& chart) {
   const std::size_t rows = std::min(table_rows, longest.size());
   for (std::size_t row = 0; row < rows; ++row) {
     const double x = longest[rows == 1 ? 0 : row * (longest.size() - 1) / (rows - 1)];
-    table.rows.push_back({{with_minus(number(x)), x}});
+    table.rows.push_back({{with_minus(format_number(x)), x}});
     for (const Series& series : chart.series) {
       const auto at = std::find(series.x[0].begin(), series.x[0].end(), x);
       const bool found = at != series.x[0].end();
@@ -71,7 +71,7 @@ Table data_table(const LineChart& chart) {
 
 Figure figure(const LineChart& chart) {
   const CurveSet set{chart.x, chart.y, {chart.series}};
-  check(set, "line chart");
+  check_curves(set, "line chart");
   return {chart.caption,
           draw(chart, set, wide_canvas),
           draw(chart, set, narrow_canvas),

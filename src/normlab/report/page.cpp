@@ -27,12 +27,13 @@ std::string base64_of_hex(std::string_view hex) {
 
 // Nothing may be fetched from anywhere, and no script may run but ours, whatever the page contains.
 std::string security_policy() {
-  return str("default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src 'sha256-",
-             base64_of_hex(sha256_hex(page_js)), "'");
+  return concat(
+      "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src 'sha256-",
+      base64_of_hex(sha256_hex(page_js)), "'");
 }
 
 std::string head(const Page& page) {
-  return str(
+  return concat(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
       "<meta http-equiv=\"Content-Security-Policy\" content=\"", security_policy(), "\">\n",
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
@@ -42,30 +43,32 @@ std::string head(const Page& page) {
 }
 
 std::string header(const Page& page) {
-  std::string out = str("<header>\n<h1>", escape(page.title), "</h1>\n");
-  if (!page.subtitle.empty()) out += str("<p class=\"subtitle\">", escape(page.subtitle), "</p>\n");
-  if (!page.verdict.empty()) out += str("<p class=\"verdict\">", escape(page.verdict), "</p>\n");
-  if (!page.detail.empty()) out += str("<p class=\"detail\">", escape(page.detail), "</p>\n");
+  std::string out = concat("<header>\n<h1>", escape(page.title), "</h1>\n");
+  if (!page.subtitle.empty()) out += concat("<p class=\"subtitle\">", escape(page.subtitle), "</p>\n");
+  if (!page.verdict.empty()) out += concat("<p class=\"verdict\">", escape(page.verdict), "</p>\n");
+  if (!page.detail.empty()) out += concat("<p class=\"detail\">", escape(page.detail), "</p>\n");
   if (!page.figures.empty()) {
     out += "<dl class=\"figures\">\n";
     for (const KeyFigure& figure : page.figures) {
-      out += str("<div><dt>", escape(figure.label), "</dt><dd>", escape(figure.value), "</dd></div>\n");
+      out += concat("<div><dt>", escape(figure.label), "</dt><dd>", escape(figure.value), "</dd></div>\n");
     }
     out += "</dl>\n";
   }
   for (const std::string& notice : page.notices)
-    out += str("<p class=\"notice\" role=\"note\">", escape(notice), "</p>\n");
+    out += concat("<p class=\"notice\" role=\"note\">", escape(notice), "</p>\n");
   return out + "</header>\n";
 }
 
 // Numbered, because two titles may give the same slug.
-std::string section_id(const Page& page, std::size_t i) { return str("s", i + 1, '-', slug(page.sections[i].title)); }
+std::string section_id(const Page& page, std::size_t i) {
+  return concat("s", i + 1, '-', slug(page.sections[i].title));
+}
 
 std::string contents(const Page& page) {
   if (page.sections.size() < 2) return "";
   std::string out = "<nav aria-label=\"Contents\"><ul>\n";
   for (std::size_t i = 0; i < page.sections.size(); ++i) {
-    out += str("<li><a href=\"#", section_id(page, i), "\">", escape(page.sections[i].title), "</a></li>\n");
+    out += concat("<li><a href=\"#", section_id(page, i), "\">", escape(page.sections[i].title), "</a></li>\n");
   }
   return out + "</ul></nav>\n";
 }
@@ -73,7 +76,8 @@ std::string contents(const Page& page) {
 std::string section(const Page& page, std::size_t i) {
   const Section& part = page.sections[i];
   const std::string id = section_id(page, i);
-  std::string out = str("<section aria-labelledby=\"", id, "\">\n<h2 id=\"", id, "\">", escape(part.title), "</h2>\n");
+  std::string out =
+      concat("<section aria-labelledby=\"", id, "\">\n<h2 id=\"", id, "\">", escape(part.title), "</h2>\n");
   if (!part.text.empty()) out += paragraph(part.text).text;
   for (const Html& block : part.blocks) out += block.text;
   return out + "</section>\n";
@@ -81,7 +85,7 @@ std::string section(const Page& page, std::size_t i) {
 
 std::string footer(const Page& page) {
   std::string out = "<footer>\n";
-  if (!page.command.empty()) out += str("<h2>Repeat it</h2>\n", code_block(page.command).text);
+  if (!page.command.empty()) out += concat("<h2>Repeat it</h2>\n", code_block(page.command).text);
   for (const std::string& line : page.footer) out += paragraph(line).text;
   return out + "</footer>\n";
 }
@@ -89,10 +93,10 @@ std::string footer(const Page& page) {
 }  // namespace
 
 std::string render(const Page& page) {
-  std::string out = str(head(page), "<body>\n<a class=\"skip\" href=\"#main\">Skip to the charts</a>\n", header(page),
-                        contents(page), "<main id=\"main\">\n");
+  std::string out = concat(head(page), "<body>\n<a class=\"skip\" href=\"#main\">Skip to the charts</a>\n",
+                           header(page), contents(page), "<main id=\"main\">\n");
   for (std::size_t i = 0; i < page.sections.size(); ++i) out += section(page, i);
-  return str(out, "</main>\n", footer(page), "<script>", page_js, "</script>\n</body>\n</html>\n");
+  return concat(out, "</main>\n", footer(page), "<script>", page_js, "</script>\n</body>\n</html>\n");
 }
 
 }  // namespace normlab

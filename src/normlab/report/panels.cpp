@@ -81,7 +81,7 @@ Drawing draw(const Panels& chart, const CurveSet& set, const Canvas& canvas) {
 
 // The last value of every series in every panel.
 Table data_table(const Panels& chart, const CurveSet& set) {
-  Table table{str(chart.caption.title, ": last values"), {{"panel", "", Align::left, Best::none}}, {}};
+  Table table{concat(chart.caption.title, ": last values"), {{"panel", "", Align::left, Best::none}}, {}};
   const std::vector<std::string> names = labels(set);
   for (const std::string& name : names) table.columns.push_back({name, "", Align::right, Best::none});
   for (const Panel& panel : chart.panels) {
@@ -100,7 +100,7 @@ Table data_table(const Panels& chart, const CurveSet& set) {
 Figure figure(const Panels& chart) {
   CurveSet set{chart.x, chart.y, {}};
   for (const Panel& panel : chart.panels) set.plots.push_back(panel.series);
-  check(set, "panels");
+  check_curves(set, "panels");
   return {chart.caption,     draw(chart, set, wide_canvas), draw(chart, set, narrow_canvas), switches(set),
           hover_values(set), data_table(chart, set)};
 }

@@ -91,7 +91,7 @@ void draw_value_dots(Svg& svg, const RowPlot& plot, double height, std::span<con
     const double shift = 8 * (golden - std::floor(golden)) - 4;  // spreads evenly, the same in every drawing
     svg.element("circle",
                 {{"class", "dot"}, {"cx", px(plot.x.scale(values[i]))}, {"cy", px(height + shift)}, {"r", "3"}},
-                str(what, ' ', i + 1, ": ", with_minus(significant(values[i], 4))));
+                concat(what, ' ', i + 1, ": ", with_minus(significant(values[i], 4))));
   }
 }
 

@@ -22,8 +22,8 @@ void check(const ScatterChart& chart) {
         series.band_low.size() == series.band_high.size())
       continue;
     throw Error("scatter chart",
-                str("series \"", series.label, "\" does not fit; expected as many x as y, and intervals ",
-                    "and bands as long or none."));
+                concat("series \"", series.label, "\" does not fit; expected as many x as y, and intervals ",
+                       "and bands as long or none."));
   }
 }
 
@@ -95,11 +95,11 @@ void draw_points(Svg& svg, const Plot& plot, const ScatterSeries& series) {
     if (!drawable(series.x[i]) || !drawable(series.y[i])) continue;
     const double x = plot.x.scale(series.x[i]), y = plot.y.scale(series.y[i]);
     std::string says =
-        str(series.label, ": ", with_minus(significant(series.y[i], 4)), " at ", significant(series.x[i], 4));
+        concat(series.label, ": ", with_minus(significant(series.y[i], 4)), " at ", significant(series.x[i], 4));
     if (!series.low.empty() && drawable(series.low[i]) && drawable(series.high[i])) {
       svg.line(x, plot.y.scale(series.low[i]), x, plot.y.scale(series.high[i]), "interval");
-      says +=
-          str(" (", with_minus(significant(series.low[i], 4)), " to ", with_minus(significant(series.high[i], 4)), ")");
+      says += concat(" (", with_minus(significant(series.low[i], 4)), " to ",
+                     with_minus(significant(series.high[i], 4)), ")");
     }
     svg.element("path", {{"class", "mark"}, {"d", marker_path(series.style.marker, x, y, 4)}}, says);
   }

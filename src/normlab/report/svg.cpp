@@ -33,7 +33,7 @@ std::size_t utf8_length(std::string_view text) {
 
 long tenths(double value) {
   if (!(std::abs(value) < 1e7)) {
-    throw Error("svg", str("a coordinate is out of range; got ", value, ", expected a finite number of pixels."));
+    throw Error("svg", concat("a coordinate is out of range; got ", value, ", expected a finite number of pixels."));
   }
   return std::lround(value * 10);
 }
@@ -42,7 +42,7 @@ std::string tenths_text(long value) {
   std::string text = value < 0 ? "-" : "";
   value = std::abs(value);
   append(text, value / 10);
-  if (value % 10 != 0) text += str('.', value % 10);
+  if (value % 10 != 0) text += concat('.', value % 10);
   return text;
 }
 
@@ -79,9 +79,9 @@ std::string escape(std::string_view text) {
 std::string px(double value) { return tenths_text(tenths(value)); }
 
 void Svg::start(std::string_view tag, Attributes attributes) {
-  out_ += str('<', tag);
+  out_ += concat('<', tag);
   for (const auto& [name, value] : attributes) {
-    if (!value.empty()) out_ += str(' ', name, "=\"", escape(value), '"');
+    if (!value.empty()) out_ += concat(' ', name, "=\"", escape(value), '"');
   }
 }
 
@@ -92,18 +92,18 @@ void Svg::open(std::string_view tag, Attributes attributes) {
 }
 
 void Svg::close() {
-  out_ += str("</", open_.back(), ">\n");
+  out_ += concat("</", open_.back(), ">\n");
   open_.pop_back();
 }
 
 void Svg::element(std::string_view tag, Attributes attributes, std::string_view title) {
   start(tag, attributes);
-  out_ += title.empty() ? "/>" : str("><title>", escape(title), "</title></", tag, '>');
+  out_ += title.empty() ? "/>" : concat("><title>", escape(title), "</title></", tag, '>');
 }
 
 void Svg::text(double x, double y, std::string_view text, Attributes attributes) {
   start("text", attributes);
-  out_ += str(" x=\"", px(x), "\" y=\"", px(y), "\">", escape(text), "</text>");
+  out_ += concat(" x=\"", px(x), "\" y=\"", px(y), "\">", escape(text), "</text>");
 }
 
 void Svg::rect(double x, double y, double width, double height, std::string_view css_class) {
@@ -113,11 +113,12 @@ void Svg::rect(double x, double y, double width, double height, std::string_view
 }
 
 void Svg::line(double x1, double y1, double x2, double y2, std::string_view css_class) {
-  element("path", {{"class", std::string(css_class)}, {"d", str('M', px(x1), ' ', px(y1), 'L', px(x2), ' ', px(y2))}});
+  element("path",
+          {{"class", std::string(css_class)}, {"d", concat('M', px(x1), ' ', px(y1), 'L', px(x2), ' ', px(y2))}});
 }
 
 std::string Svg::take() {
-  if (!open_.empty()) throw Error("svg", str("<", open_.back(), "> was left open."));
+  if (!open_.empty()) throw Error("svg", concat("<", open_.back(), "> was left open."));
   return std::exchange(out_, {});
 }
 
@@ -137,7 +138,7 @@ void PathData::move(double x, double y) {
 void PathData::box(double x, double y, double width, double height) {
   move(x, y);
   const long across = tenths(x + width) - x_, down = tenths(y + height) - y_;  // ends where the next box starts
-  data_ += str('h', tenths_text(across), 'v', tenths_text(down), 'h', tenths_text(-across), 'z');
+  data_ += concat('h', tenths_text(across), 'v', tenths_text(down), 'h', tenths_text(-across), 'z');
 }
 
 void PathData::line(double x, double y) {

@@ -15,8 +15,8 @@ namespace {
 void check(const Table& table) {
   for (const auto& row : table.rows) {
     if (row.size() == table.columns.size()) continue;
-    throw Error("table", str("a row of \"", table.caption, "\" does not fit its columns; got ", row.size(),
-                             " cells, expected ", table.columns.size(), "."));
+    throw Error("table", concat("a row of \"", table.caption, "\" does not fit its columns; got ", row.size(),
+                                " cells, expected ", table.columns.size(), "."));
   }
 }
 
@@ -39,12 +39,12 @@ const std::string& key_of(const Column& column) { return column.key.empty() ? co
 
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  return str('"', replace_all(text, "\"", "\"\""), '"');
+  return concat('"', replace_all(text, "\"", "\"\""), '"');
 }
 
 std::string csv_field(const Cell& cell) {
   if (!cell.number) return csv_field(cell.text);
-  return std::isnan(*cell.number) ? "" : number(*cell.number);
+  return std::isnan(*cell.number) ? "" : format_number(*cell.number);
 }
 
 std::string html_row(const Table& table, const std::vector<Cell>& row, const std::vector<std::optional<double>>& best) {
@@ -52,9 +52,9 @@ std::string html_row(const Table& table, const std::vector<Cell>& row, const std
   for (std::size_t i = 0; i < row.size(); ++i) {
     const bool is_best = best[i] && row[i].number == best[i];
     const std::string_view tag = i == 0 ? "th" : "td";  // the first cell names its row
-    out += str('<', tag, i == 0 ? " scope=\"row\"" : "", table.columns[i].align == Align::left ? " class=\"left\"" : "",
-               '>', is_best ? "<strong title=\"best\">" : "", escape(row[i].text), is_best ? "</strong>" : "", "</",
-               tag, '>');
+    out += concat(
+        '<', tag, i == 0 ? " scope=\"row\"" : "", table.columns[i].align == Align::left ? " class=\"left\"" : "", '>',
+        is_best ? "<strong title=\"best\">" : "", escape(row[i].text), is_best ? "</strong>" : "", "</", tag, '>');
   }
   return out + "</tr>\n";
 }
@@ -63,7 +63,7 @@ std::string html_row(const Table& table, const std::vector<Cell>& row, const std
 
 Cell text_cell(std::string_view text) { return {std::string(text), {}}; }
 
-Cell count_cell(std::size_t count) { return {str(count), static_cast<double>(count)}; }
+Cell count_cell(std::size_t count) { return {concat(count), static_cast<double>(count)}; }
 
 Cell number_cell(double value, int digits) {
   return {std::isnan(value) ? "\xE2\x80\x93" : with_minus(significant(value, digits)), value};
@@ -77,12 +77,13 @@ Html html(const Table& table) {
   check(table);
   const std::string caption = escape(table.caption);
   // Wide tables scroll by themselves, also with the keyboard: hence a focusable region with a name.
-  std::string out = str("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"", caption, "\"><table>\n");
-  if (!caption.empty()) out += str("<caption>", caption, "</caption>\n");
+  std::string out =
+      concat("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"", caption, "\"><table>\n");
+  if (!caption.empty()) out += concat("<caption>", caption, "</caption>\n");
   out += "<thead><tr>";
   for (const Column& column : table.columns) {
-    out += str("<th scope=\"col\"", column.align == Align::left ? " class=\"left\"" : "", '>', escape(column.title),
-               "</th>");
+    out += concat("<th scope=\"col\"", column.align == Align::left ? " class=\"left\"" : "", '>', escape(column.title),
+                  "</th>");
   }
   out += "</tr></thead>\n<tbody>\n";
   const auto best = best_values(table);
@@ -104,27 +105,28 @@ std::string markdown(const Table& table) {
   const auto best = best_values(table);
   std::string titles = "|", rules = "|", body;
   for (const Column& column : table.columns) {
-    titles += str(' ', markdown_text(column.title), " |");
+    titles += concat(' ', markdown_text(column.title), " |");
     rules += column.align == Align::left ? "---|" : "---:|";
   }
   for (const auto& row : table.rows) {
     body += '|';
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string_view mark = best[i] && row[i].number == best[i] ? "**" : "";
-      body += str(' ', mark, markdown_text(row[i].text), mark, " |");
+      body += concat(' ', mark, markdown_text(row[i].text), mark, " |");
     }
     body += '\n';
   }
-  return str(titles, '\n', rules, '\n', body);
+  return concat(titles, '\n', rules, '\n', body);
 }
 
 std::string csv(const Table& table) {
   check(table);
   std::string out;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) out += str(i ? "," : "", csv_field(key_of(table.columns[i])));
+  for (std::size_t i = 0; i < table.columns.size(); ++i)
+    out += concat(i ? "," : "", csv_field(key_of(table.columns[i])));
   out += "\r\n";
   for (const auto& row : table.rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) out += str(i ? "," : "", csv_field(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) out += concat(i ? "," : "", csv_field(row[i]));
     out += "\r\n";
   }
   return out;
@@ -142,7 +144,7 @@ std::string json(const Table& table) {
       } else if (std::isfinite(*row[i].number)) {
         field = *row[i].number;
       } else if (std::isinf(*row[i].number)) {
-        field = number(*row[i].number);
+        field = format_number(*row[i].number);
       }  // NaN stays null
     }
     rows.push_back(std::move(object));

@@ -69,9 +69,9 @@ double BleuScore::length_ratio() const {
 
 std::string BleuScore::details() const {
   std::string text;
-  for (const double precision : precisions) text += str(text.empty() ? "" : "/", fixed(precision, 1));
-  return str(text, " (BP = ", fixed(brevity_penalty, 3), " ratio = ", fixed(length_ratio(), 3),
-             " hyp_len = ", hypothesis_length, " ref_len = ", reference_length, ")");
+  for (const double precision : precisions) text += concat(text.empty() ? "" : "/", fixed(precision, 1));
+  return concat(text, " (BP = ", fixed(brevity_penalty, 3), " ratio = ", fixed(length_ratio(), 3),
+                " hyp_len = ", hypothesis_length, " ref_len = ", reference_length, ")");
 }
 
 std::vector<double> bleu_statistics(const Segment& segment) {
@@ -120,12 +120,12 @@ std::string multi_bleu_line(std::span<const double> sums) {
   double logs = 0;
   for (size_t n = 0; n < bleu_order; ++n) {
     const double precision = sums[total_at + n] == 0 ? 0 : sums[correct_at + n] / sums[total_at + n];
-    precisions += str(n == 0 ? "" : "/", fixed(100 * precision, 1));
+    precisions += concat(n == 0 ? "" : "/", fixed(100 * precision, 1));
     logs += log_or_floor(precision);
   }
-  return str("BLEU = ", fixed(100 * (penalty * std::exp(logs / bleu_order)), 2), ", ", precisions,
-             " (BP=", fixed(penalty, 3), ", ratio=", fixed(sums[0] / sums[1], 3),
-             ", hyp_len=", static_cast<int64_t>(sums[0]), ", ref_len=", static_cast<int64_t>(sums[1]), ")");
+  return concat("BLEU = ", fixed(100 * (penalty * std::exp(logs / bleu_order)), 2), ", ", precisions,
+                " (BP=", fixed(penalty, 3), ", ratio=", fixed(sums[0] / sums[1], 3),
+                ", hyp_len=", static_cast<int64_t>(sums[0]), ", ref_len=", static_cast<int64_t>(sums[1]), ")");
 }
 
 }  // namespace normlab

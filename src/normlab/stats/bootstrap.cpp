@@ -29,8 +29,8 @@ double require_defined(double value) {
 void require_options(const BootstrapOptions& options) {
   require_level("bootstrap", options.level);
   if (options.resamples < 100 || options.resamples > 10'000'000)
-    throw UsageError("bootstrap", str("wrong number of resamples; got ", options.resamples,
-                                      ", expected 100 to 10000000. 9999 is a good choice."));
+    throw UsageError("bootstrap", concat("wrong number of resamples; got ", options.resamples,
+                                         ", expected 100 to 10000000. 9999 is a good choice."));
 }
 
 // Draws n of n indices with replacement, ascending: a resample that only reorders the sample then equals the estimate
@@ -142,8 +142,8 @@ BootstrapInterval bootstrap_paired(std::span<const double> first, std::span<cons
   require_sample("bootstrap", second, 2);
   require_options(options);
   if (first.size() != second.size())
-    throw DataError("bootstrap", str("pairs need samples of one size; got ", first.size(), " and ", second.size(),
-                                     ", expected the same number. Keep the folds that both have."));
+    throw DataError("bootstrap", concat("pairs need samples of one size; got ", first.size(), " and ", second.size(),
+                                        ", expected the same number. Keep the folds that both have."));
   std::vector<double> resample_first, resample_second;
   return bootstrap_indices(
       first.size(),

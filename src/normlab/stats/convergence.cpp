@@ -22,22 +22,23 @@ void require_curve(std::span<const CurvePoint> curve, double target) {
   for (size_t i = 0; i < curve.size(); ++i) {
     const CurvePoint& point = curve[i];
     if (!std::isfinite(point.step) || !std::isfinite(point.seconds) || !std::isfinite(point.loss))
-      throw DataError(where, str("point ", i + 1, " of ", curve.size(),
-                                 " of the curve is not finite; got nan or inf, "
-                                 "expected numbers. Cut the curve where the run diverged."));
+      throw DataError(where, concat("point ", i + 1, " of ", curve.size(),
+                                    " of the curve is not finite; got nan or inf, "
+                                    "expected numbers. Cut the curve where the run diverged."));
     if (i > 0 && (point.step <= curve[i - 1].step || point.seconds < curve[i - 1].seconds))
-      throw DataError(where, str("the curve goes back at point ", i + 1, "; got step ", number(point.step), " at ",
-                                 number(point.seconds), " s, expected later than step ", number(curve[i - 1].step),
-                                 " at ", number(curve[i - 1].seconds), " s. Remove repeated points."));
+      throw DataError(
+          where, concat("the curve goes back at point ", i + 1, "; got step ", format_number(point.step), " at ",
+                        format_number(point.seconds), " s, expected later than step ", format_number(curve[i - 1].step),
+                        " at ", format_number(curve[i - 1].seconds), " s. Remove repeated points."));
   }
 }
 
 double require_cost(const Reached& reached, Cost cost) {
   const double value = cost == Cost::steps ? reached.step : reached.seconds;
   if (!(value > 0 && std::isfinite(value)))
-    throw DataError("speed-up", str("a curve reaches the target, or ends, at no cost; got ", number(value),
-                                    cost == Cost::steps ? " steps" : " seconds",
-                                    ", expected more than 0. Choose a lower target loss."));
+    throw DataError("speed-up", concat("a curve reaches the target, or ends, at no cost; got ", format_number(value),
+                                       cost == Cost::steps ? " steps" : " seconds",
+                                       ", expected more than 0. Choose a lower target loss."));
   return value;
 }
 
@@ -66,8 +67,8 @@ Bound SpeedUp::bound() const {
 SpeedUp speed_up(std::span<const Arrival> baseline, std::span<const Arrival> rival, Cost cost, double test_train_ratio,
                  double level) {
   if (baseline.size() != rival.size())
-    throw DataError("speed-up", str("folds must be paired; got ", baseline.size(), " and ", rival.size(),
-                                    ", expected the same number. Keep the folds that both have."));
+    throw DataError("speed-up", concat("folds must be paired; got ", baseline.size(), " and ", rival.size(),
+                                       ", expected the same number. Keep the folds that both have."));
   SpeedUp result;
   std::vector<double> logs;
   for (size_t fold = 0; fold < rival.size(); ++fold) {

@@ -18,12 +18,13 @@ void require_batches(std::span<const BatchPoint> points) {
   for (const BatchPoint& point : points) {
     if (!(point.batch > 0) || !(point.steps > 0) || !std::isfinite(point.batch) || !std::isfinite(point.steps))
       throw DataError("critical batch",
-                      str("got ", point.steps, " steps of ", point.batch, " tokens, expected numbers above 0."));
+                      concat("got ", point.steps, " steps of ", point.batch, " tokens, expected numbers above 0."));
     sizes.insert(point.batch);
   }
   if (sizes.size() < least_batches)
-    throw DataError("critical batch", str("got ", sizes.size(), " batch sizes that reach the loss, expected at least ",
-                                          least_batches, "."));
+    throw DataError(
+        "critical batch",
+        concat("got ", sizes.size(), " batch sizes that reach the loss, expected at least ", least_batches, "."));
 }
 
 }  // namespace

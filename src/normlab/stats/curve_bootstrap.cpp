@@ -28,8 +28,8 @@ Eigen::VectorXd drawn_counts(const Eigen::MatrixXd& derivatives, uint64_t key) {
     if ((counts.array() > 0).count() > derivatives.cols() && drawn.colPivHouseholderQr().rank() == derivatives.cols())
       return counts;
   }
-  throw DataError("bootstrap", str("of ", n, " points no draw determines ", derivatives.cols(), " parameters; got ",
-                                   attempts, " attempts. Use the wild bootstrap."));
+  throw DataError("bootstrap", concat("of ", n, " points no draw determines ", derivatives.cols(), " parameters; got ",
+                                      attempts, " attempts. Use the wild bootstrap."));
 }
 
 Eigen::VectorXd predictions(const CurveModel& model, const Eigen::VectorXd& theta, Eigen::Index n) {

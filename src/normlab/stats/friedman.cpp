@@ -21,12 +21,12 @@ namespace {
 void require_table(std::span<const std::vector<double>> folds) {
   const std::string where = "Friedman test";
   if (folds.size() < 2)
-    throw DataError(where, str("too few folds; got ", folds.size(), ", expected at least 2. Add folds or seeds."));
+    throw DataError(where, concat("too few folds; got ", folds.size(), ", expected at least 2. Add folds or seeds."));
   for (const std::vector<double>& fold : folds) {
     require_sample(where, fold);
     if (fold.size() != folds[0].size() || fold.size() < 2)
-      throw DataError(where, str("folds need the same schemes; got a row of ", fold.size(), ", expected ",
-                                 std::max<size_t>(folds[0].size(), 2), ". Keep the folds that all schemes have."));
+      throw DataError(where, concat("folds need the same schemes; got a row of ", fold.size(), ", expected ",
+                                    std::max<size_t>(folds[0].size(), 2), ". Keep the folds that all schemes have."));
   }
 }
 
@@ -75,9 +75,9 @@ FriedmanTest friedman(std::span<const std::vector<double>> folds) {
 // P(range <= r) = k int phi(z) [Phi(z) - Phi(z - r)]^(k-1) dz, where z is the largest value.
 double normal_range_cdf(double range, size_t k) {
   if (std::isnan(range) || k < 2)
-    throw UsageError("normal range", str("wrong argument; got range ", number(range), " of ", k,
-                                         " values, expected a number and at least 2 values. "
-                                         "Compare two schemes or more."));
+    throw UsageError("normal range", concat("wrong argument; got range ", format_number(range), " of ", k,
+                                            " values, expected a number and at least 2 values. "
+                                            "Compare two schemes or more."));
   if (range <= 0) return 0;
   const boost::math::normal normal;
   const auto density = [&](double z) {

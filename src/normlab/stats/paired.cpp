@@ -89,8 +89,8 @@ TTest corrected_resampled_t(std::span<const double> differences, double test_tra
   require_sample(where, differences, 2);
   require_level(where, level);
   if (!(test_train_ratio >= 0 && std::isfinite(test_train_ratio)))
-    throw UsageError(where, str("wrong ratio of test to training size; got ", number(test_train_ratio),
-                                ", expected a number from 0. With k folds it is 1 / (k - 1)."));
+    throw UsageError(where, concat("wrong ratio of test to training size; got ", format_number(test_train_ratio),
+                                   ", expected a number from 0. With k folds it is 1 / (k - 1)."));
   const auto n = static_cast<double>(differences.size());
   const double spread = standard_deviation(differences);
   TTest test{.mean = spread == 0 ? differences[0] : mean(differences),
@@ -139,8 +139,8 @@ WilcoxonTest wilcoxon_signed_rank(std::span<const double> differences, double le
 std::vector<double> holm(std::span<const double> p_values) {
   for (double p : p_values)
     if (!(p >= 0 && p <= 1))
-      throw DataError("Holm's correction", str("wrong p value; got ", number(p),
-                                               ", expected 0 to 1. Leave out comparisons that have none."));
+      throw DataError("Holm's correction", concat("wrong p value; got ", format_number(p),
+                                                  ", expected 0 to 1. Leave out comparisons that have none."));
   const size_t n = p_values.size();
   const std::vector<size_t> order = ascending_order(p_values);
   std::vector<double> adjusted(n);

@@ -46,20 +46,20 @@ void require_points(const std::string& where, std::span<const ScalingPoint> poin
   for (size_t i = 0; i < points.size(); ++i) {
     const auto require = [&](double value, const char* what) {
       if (!(value > 0) || !std::isfinite(value))
-        throw DataError(where, str("point ", i + 1, " has ", what, " = ", value, ", expected a number above 0."));
+        throw DataError(where, concat("point ", i + 1, " has ", what, " = ", value, ", expected a number above 0."));
     };
     require(points[i].n_params, "n_params");
     require(points[i].n_tokens, "n_tokens");
     require(points[i].loss, "loss");
   }
   if (points.size() < least_points)
-    throw DataError(where, str("too few points for a law with five coefficients; got ", points.size(),
-                               ", expected at least ", least_points, ". Add sizes or horizons."));
+    throw DataError(where, concat("too few points for a law with five coefficients; got ", points.size(),
+                                  ", expected at least ", least_points, ". Add sizes or horizons."));
   const auto require_distinct = [&](double ScalingPoint::*member, const char* what) {
     const size_t count = count_distinct(points, member);
     if (count < least_sizes)
-      throw DataError(where, str("the points have ", count, " different ", what, ", expected at least ", least_sizes,
-                                 ": a floor, a factor and an exponent cannot be told from fewer."));
+      throw DataError(where, concat("the points have ", count, " different ", what, ", expected at least ", least_sizes,
+                                    ": a floor, a factor and an exponent cannot be told from fewer."));
   };
   require_distinct(&ScalingPoint::n_params, "n_params");
   require_distinct(&ScalingPoint::n_tokens, "n_tokens");

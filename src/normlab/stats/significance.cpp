@@ -13,10 +13,11 @@ namespace {
 
 void require(const StatisticRows& baseline, const StatisticRows& output, const SignificanceOptions& options) {
   if (baseline.empty() || baseline.size() != output.size())
-    throw DataError("paired test", str("outputs need the same segments; got ", baseline.size(), " and ", output.size(),
-                                       ", expected the same number, at least one."));
+    throw DataError("paired test", concat("outputs need the same segments; got ", baseline.size(), " and ",
+                                          output.size(), ", expected the same number, at least one."));
   if (options.trials < 1 || options.trials > 10'000'000)
-    throw UsageError("paired test", str("wrong number of trials; got ", options.trials, ", expected 1 to 10000000."));
+    throw UsageError("paired test",
+                     concat("wrong number of trials; got ", options.trials, ", expected 1 to 10000000."));
   require_level("paired test", options.level);
 }
 

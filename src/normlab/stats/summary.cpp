@@ -31,18 +31,18 @@ std::vector<double> ascending(std::span<const double> values) {
 
 void require_sample(const std::string& where, std::span<const double> values, size_t at_least) {
   if (values.size() < at_least)
-    throw DataError(
-        where, str("too few values; got ", values.size(), ", expected at least ", at_least, ". Add folds or seeds."));
+    throw DataError(where, concat("too few values; got ", values.size(), ", expected at least ", at_least,
+                                  ". Add folds or seeds."));
   for (size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i]))
-      throw DataError(where, str("value ", i + 1, " of ", values.size(), " is not finite; got ", number(values[i]),
-                                 ", expected a number. Leave out diverged trials first."));
+      throw DataError(where, concat("value ", i + 1, " of ", values.size(), " is not finite; got ",
+                                    format_number(values[i]), ", expected a number. Leave out diverged trials first."));
 }
 
 void require_level(const std::string& where, double level) {
   if (!(level > 0 && level < 1))
-    throw UsageError(where, str("wrong confidence level; got ", number(level),
-                                ", expected a number between 0 and 1. Write 95 % as 0.95."));
+    throw UsageError(where, concat("wrong confidence level; got ", format_number(level),
+                                   ", expected a number between 0 and 1. Write 95 % as 0.95."));
 }
 
 double mean(std::span<const double> values) {
@@ -81,7 +81,8 @@ double sorted_quantile(std::span<const double> ascending, double q) {
 double quantile(std::span<const double> values, double q) {
   require_sample("quantile", values);
   if (!(q >= 0 && q <= 1))
-    throw UsageError("quantile", str("wrong probability; got ", number(q), ", expected 0 to 1. Write 25 % as 0.25."));
+    throw UsageError("quantile",
+                     concat("wrong probability; got ", format_number(q), ", expected 0 to 1. Write 25 % as 0.25."));
   return sorted_quantile(ascending(values), q);
 }
 

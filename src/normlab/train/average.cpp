@@ -14,8 +14,8 @@ using torch::Tensor;
 void load_average(const std::filesystem::path& run, size_t count, EncoderDecoder& model) {
   const std::vector<Checkpoint> there = RunDir::open(run).checkpoints();
   if (there.size() < count)
-    throw UsageError(run.string(), str("has ", there.size(), " checkpoints, expected at least ", count,
-                                       ". train.keep_last sets how many are kept."));
+    throw UsageError(run.string(), concat("has ", there.size(), " checkpoints, expected at least ", count,
+                                          ". train.keep_last sets how many are kept."));
   std::vector<Tensor> sums;
   for (size_t i = there.size() - count; i < there.size(); ++i) {
     load_weights(there[i].path, model);

@@ -59,7 +59,7 @@ TrainState read_state(const fs::path& path) {
             .lr_factor = in.value("lr_factor", 1.0),
             .test_bleu = in.value("test_bleu", -1.0)};
   } catch (const json::exception& error) {
-    throw DataError(path.string(), str("does not hold the state of a run (", error.what(), ")."));
+    throw DataError(path.string(), concat("does not hold the state of a run (", error.what(), ")."));
   }
 }
 

@@ -36,7 +36,7 @@ void Monitor::after_step(int64_t step, const StepResult& result, MetricsLog& met
     for (std::string& line : watchdog_.after_probe(step, readings)) warnings.push_back(std::move(line));
   }
   for (const std::string& line : warnings) {
-    log_line(str("warning: ", line));
+    log_line(concat("warning: ", line));
     metrics.append(step, {{"warning", line}});
   }
 }

@@ -16,8 +16,8 @@ namespace {
 void require_same_vocabulary(const RunDir& run, const Corpus& corpus) {
   const auto latest = run.latest();
   if (latest && load_tokenizer(latest->path) != corpus.tokenizer)
-    throw DataError("--resume", str("the text's vocabulary is not that of ", latest->path.string(),
-                                    ". Resume with the text the run was started with."));
+    throw DataError("--resume", concat("the text's vocabulary is not that of ", latest->path.string(),
+                                       ". Resume with the text the run was started with."));
 }
 
 RunDir open_run(const SessionRequest& request, const Config& config) {
@@ -29,8 +29,9 @@ RunDir open_run(const SessionRequest& request, const Config& config) {
 void begin(const RunDir& run, const SessionRequest& request, const Config& config) {
   write_file_atomically(run.config(), to_toml(config));
   const std::string kernels = enum_names<Kernels>()[static_cast<size_t>(config.model.kernels)];
-  add_session(run.manifest(),
-              {.command = request.command, .kernels = str(kernels, " ", isa_name()), .threads = at::get_num_threads()});
+  add_session(
+      run.manifest(),
+      {.command = request.command, .kernels = concat(kernels, " ", isa_name()), .threads = at::get_num_threads()});
 }
 
 std::unique_ptr<TrainingRun> open_language_model(const SessionRequest& request) {
@@ -47,8 +48,8 @@ std::unique_ptr<TrainingRun> open_translator(const SessionRequest& request) {
   if (config.translation.length_p975 == 0) config.translation.length_p975 = data.length_p975;
   RunDir run = open_run(request, config);
   if (const auto latest = run.latest(); latest && load_pair_vocabulary(latest->path) != data.vocabulary)
-    throw DataError("--resume", str("the text's subwords are not those of ", latest->path.string(),
-                                    ". Resume with the text the run was started with."));
+    throw DataError("--resume", concat("the text's subwords are not those of ", latest->path.string(),
+                                       ". Resume with the text the run was started with."));
   begin(run, request, config);
   return std::make_unique<TranslationTrainer>(config, std::move(data), std::move(run));
 }

@@ -65,8 +65,8 @@ void TrainingRun::record_evaluation(const nlohmann::ordered_json& values) {
   row["train_cpu_seconds"] = state_.train_cpu_seconds;
   metrics_->append(state_.step, row);
   for (const char* name : {"loss", "bleu"})
-    if (const auto value = values.find(str("val_", name)); value != values.end())
-      events_->scalar(str("val/", name), state_.step, *value, wall_time());
+    if (const auto value = values.find(concat("val_", name)); value != values.end())
+      events_->scalar(concat("val/", name), state_.step, *value, wall_time());
   events_->flush();
 }
 
@@ -131,7 +131,7 @@ int64_t count_entries(const std::vector<torch::Tensor>& parameters) {
 }
 
 std::string divergence(const TrainingRun& run) {
-  return str("the loss is not finite after step ", run.state().step, "; first bad: ", run.culprit());
+  return concat("the loss is not finite after step ", run.state().step, "; first bad: ", run.culprit());
 }
 
 }  // namespace normlab

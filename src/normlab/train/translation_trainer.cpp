@@ -36,7 +36,7 @@ TranslationTrainer::TranslationTrainer(const Config& config, TranslationData dat
       dev_(first_pairs(data_.dev, config.train.eval_windows)),
       stepper_(make_translator(config, data_.vocabulary.size(), seed()), adamw_settings(config.optim)) {
   if (!run_.latest())
-    log_line(str(data_.train.size(), " pairs, ", data_.vocabulary.size(), " subwords; ", data_.dropped.describe()));
+    log_line(concat(data_.train.size(), " pairs, ", data_.vocabulary.size(), " subwords; ", data_.dropped.describe()));
   begin(data_.sha256, [&](const auto& path) { return load_checkpoint(path, stepper_.model(), stepper_.optimizer()); });
 }
 
@@ -80,7 +80,7 @@ std::optional<double> TranslationTrainer::bleu_of(const ParallelText& text, cons
   }
   const std::filesystem::path folder = run_.path() / "translations";
   std::filesystem::create_directories(folder);
-  write_file_atomically(folder / str(name, ".", config_.translation.target), file);
+  write_file_atomically(folder / concat(name, ".", config_.translation.target), file);
   return bleu_of_text(output, text.target, config_.translation.bleu);
 }
 

@@ -27,7 +27,7 @@ void add_runs(ScalingData& data, const std::string& scheme, double factor, doubl
     for (const double ratio : {5.0, 20.0, 80.0}) {
       const double n_tokens = ratio * n_params;
       data.runs.push_back({.scheme = scheme,
-                           .size = str(n_params, " ", ratio),
+                           .size = concat(n_params, " ", ratio),
                            .n_params = n_params,
                            .n_tokens = n_tokens,
                            .loss = base.loss(factor * n_params, factor * n_tokens) * std::exp(noise * normal()),

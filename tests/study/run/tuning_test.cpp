@@ -31,9 +31,10 @@ void finish(const Trial& trial, double loss, const char* outcome = "finished") {
     write_file_atomically(trial.folder / name, content);
   };
   write("config.toml", to_toml(trial.config));
-  write("metrics.jsonl", str("{\"step\":0,\"val_loss\":4.5}\n{\"step\":20,\"val_loss\":", loss, "}\n"));
-  write("trial.json", str("{\"outcome\":\"", outcome, "\",\"step\":20,\"val_loss\":", loss,
-                          ",\"parameters\":9,\"train_seconds\":2,\"train_cpu_seconds\":2.5,\"data_sha256\":\"abc\"}"));
+  write("metrics.jsonl", concat("{\"step\":0,\"val_loss\":4.5}\n{\"step\":20,\"val_loss\":", loss, "}\n"));
+  write("trial.json",
+        concat("{\"outcome\":\"", outcome, "\",\"step\":20,\"val_loss\":", loss,
+               ",\"parameters\":9,\"train_seconds\":2,\"train_cpu_seconds\":2.5,\"data_sha256\":\"abc\"}"));
 }
 
 // Every tuning trial that is known so far ends with a loss that is least at the rate `best`.
@@ -62,7 +63,7 @@ TEST(Tuning, IsAStudyOfEveryValueForEveryVariant) {
 }
 
 TEST(Tuning, ReplacesTheValueOfTheConfiguration) {
-  const Plan plan = tuned_plan("out", str(tuned_study, "[optim]\nlr = 0.1\n"));
+  const Plan plan = tuned_plan("out", concat(tuned_study, "[optim]\nlr = 0.1\n"));
   EXPECT_THAT(plan.notes, Contains(HasSubstr("optim.lr = 0.1 gives way")));
   EXPECT_EQ(tuning_plan(plan).trials[0].config.optim.lr, 0.001);
 }

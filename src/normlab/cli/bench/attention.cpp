@@ -134,10 +134,10 @@ std::shared_ptr<AttentionCase> make_case(const Config& config, const std::string
 
 Contender contender(int64_t length, const std::string& scheme, const std::string& path) {
   const std::string model =
-      str("[model]\nn_heads = ", n_heads, "\nd_model = ", n_heads * d_head, "\nseq_len = ", length, "\n");
+      concat("[model]\nn_heads = ", n_heads, "\nd_model = ", n_heads * d_head, "\nseq_len = ", length, "\n");
   const auto one = make_case(bench_config(model, scheme, path == "fused" ? "fused" : "composite"), path);
   Contender made;
-  made.row = {.config = str("T=", length), .scheme = scheme, .path = path, .flops = flops_of_attention(length)};
+  made.row = {.config = concat("T=", length), .scheme = scheme, .path = path, .flops = flops_of_attention(length)};
   made.run = [one] { return timed([&] { one->run(); }); };
   made.finish = [one](BenchRow& row) { row.extra_bytes = one->extra_bytes(); };
   return made;

@@ -67,7 +67,8 @@ ordered_json ask(ChildProcess& process, const ordered_json& question) {
   if (!line) return {};  // a request to stop
   const ordered_json answer = ordered_json::parse(*line, nullptr, false);
   if (!answer.is_object() || answer.contains("error"))
-    throw Error("bench beam", str("CTranslate2's script says: ", answer.is_object() ? answer["error"].dump() : *line));
+    throw Error("bench beam",
+                concat("CTranslate2's script says: ", answer.is_object() ? answer["error"].dump() : *line));
   return answer;
 }
 
@@ -101,7 +102,7 @@ Exit bench_beam(BeamBenchOptions options) {
   std::vector<std::string> lines = read_lines(options.input);
   if (options.sentences > 0 && lines.size() > static_cast<size_t>(options.sentences))
     lines.resize(static_cast<size_t>(options.sentences));
-  const std::string label = str(lines.size(), " lines");
+  const std::string label = concat(lines.size(), " lines");
   Bench bench("beam", options.bench);
   std::vector<Contender> contenders;
   ordered_json lengths = ordered_json::array();

@@ -79,7 +79,7 @@ int Bench::rounds_for(double round_seconds) const {
 void Bench::measure(std::vector<Contender> contenders) {
   ProgressLine progress;
   const auto run = [&](Contender& one, const std::string& stage) {
-    progress.update(str(one.row.config, "  ", stage, "  ", one.row.scheme, " ", one.row.path));
+    progress.update(concat(one.row.config, "  ", stage, "  ", one.row.scheme, " ", one.row.path));
     let_others_settle();
     return one.run();
   };
@@ -100,7 +100,7 @@ void Bench::measure(std::vector<Contender> contenders) {
       peak = std::max(peak, measured_peak(at::get_num_threads(), peak_seconds));
     }
     Contender& one = contenders[(turn + round) % n];
-    const double seconds = run(one, str("round ", round + 1, "/", rounds));
+    const double seconds = run(one, concat("round ", round + 1, "/", rounds));
     if (!stop_requested()) one.row.seconds.push_back(seconds);
   }
   const size_t group = rows_.size();
@@ -164,14 +164,15 @@ Exit Bench::report(const std::string& next) {
     const int threads = at::get_num_threads();
     double peak = 0.0;
     for (const BenchRow& row : rows_) peak = std::max(peak, row.peak);
-    print_line(str("\n", this_machine().cpu, ", ", threads, threads == 1 ? " thread, " : " threads, ", isa_name(),
-                   "; peak ", si(peak), "FLOP/s measured. ratio: fastest time over that of the config's first row."));
+    print_line(concat("\n", this_machine().cpu, ", ", threads, threads == 1 ? " thread, " : " threads, ", isa_name(),
+                      "; peak ", si(peak),
+                      "FLOP/s measured. ratio: fastest time over that of the config's first row."));
   }
   if (stop_requested()) {
-    log_line(str("stopped; ", rows_.size(), " rows were measured"));
+    log_line(concat("stopped; ", rows_.size(), " rows were measured"));
     return Exit::stopped;
   }
-  log_line(str("next: ", next));
+  log_line(concat("next: ", next));
   return Exit::done;
 }
 

@@ -25,7 +25,7 @@ std::vector<Setting> settings_of(const std::string& config) {
     if (config == size.name) return parse_toml(size.toml, config);
   if (config.find('\n') != std::string::npos) return parse_toml(config, "bench");
   if (!std::filesystem::exists(config))
-    throw UsageError("--config", str("got '", config, "', expected L, S or an existing recipe file."));
+    throw UsageError("--config", concat("got '", config, "', expected L, S or an existing recipe file."));
   return read_toml(config);
 }
 
@@ -42,7 +42,7 @@ void BenchOptions::add_to(CLI::App& verb, const std::vector<std::string>& known_
 }
 
 void BenchOptions::add_measuring_to(CLI::App& verb, const std::vector<std::string>& known_paths) {
-  verb.add_option("--path", paths, str("one or more of ", join(known_paths, ", ")))
+  verb.add_option("--path", paths, concat("one or more of ", join(known_paths, ", ")))
       ->check(CLI::IsMember(known_paths))
       ->type_name("PATH");
   verb.add_option("--threads", threads, "threads, 0 for all cores")->check(CLI::Range(0, 4096))->type_name("N");
@@ -72,7 +72,7 @@ Config bench_config(const std::string& config, const std::string& scheme, const 
     settings.push_back(setting("norm.scheme", name));
     if (colon != std::string::npos) {
       if (find_scheme(name).qk != QkNorm::lp)
-        throw UsageError("--scheme", str("got '", scheme, "', but the scheme '", name, "' has no p."));
+        throw UsageError("--scheme", concat("got '", scheme, "', but the scheme '", name, "' has no p."));
       settings.push_back(setting("norm.p", scheme.substr(colon + 1)));
     }
   }
@@ -82,7 +82,7 @@ Config bench_config(const std::string& config, const std::string& scheme, const 
 
 std::string scheme_label(const std::string& scheme, const NormScheme& norm) {
   if (!scheme.empty()) return scheme;
-  return norm.p == find_scheme(norm.name).p ? norm.name : str(norm.name, ":", norm.p);
+  return norm.p == find_scheme(norm.name).p ? norm.name : concat(norm.name, ":", norm.p);
 }
 
 }  // namespace normlab

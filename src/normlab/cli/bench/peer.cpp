@@ -17,7 +17,7 @@ std::string peer_script() {
   for (fs::path folder = program.parent_path(); folder != folder.root_path(); folder = folder.parent_path())
     for (const char* place : {"bench/peer.py", "share/normlab/bench/peer.py"})
       if (fs::is_regular_file(folder / place)) return (folder / place).string();
-  throw Error("--peer", str("there is no bench/peer.py in any folder around ", program.string(), "."));
+  throw Error("--peer", concat("there is no bench/peer.py in any folder around ", program.string(), "."));
 }
 
 // The key whose value peer.py does not know; empty when it knows the model.
@@ -64,7 +64,7 @@ nlohmann::json description(const Config& config, bool compile, int threads) {
                         {"threads", threads},
                         {"compile", compile}};
   if (norm.qk == QkNorm::none) return out;
-  out["p"] = number(norm.p);  // as text: JSON has no inf
+  out["p"] = format_number(norm.p);  // as text: JSON has no inf
   out["qk_eps"] = norm.qk_eps;
   out["gain"] = initial_gain(norm, {model.d_head, model.n_heads, model.seq_len});
   return out;
@@ -72,8 +72,8 @@ nlohmann::json description(const Config& config, bool compile, int threads) {
 
 std::vector<std::string> command_for(const std::string& python, const Config& config) {
   if (const std::string key = unknown_to_peer(config); !key.empty())
-    throw UsageError("--path", str("bench/peer.py does not know this ", key,
-                                   ". Choose --path fused composite, or another --config or --scheme."));
+    throw UsageError("--path", concat("bench/peer.py does not know this ", key,
+                                      ". Choose --path fused composite, or another --config or --scheme."));
   return {python, peer_script()};
 }
 
@@ -97,8 +97,8 @@ nlohmann::json Peer::answer() {
   if (!line) return nlohmann::json::object();
   const auto reply = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
   if (!reply.is_object())
-    throw Error("--peer", str(python_, " answered '", *line, "', expected a line of JSON. Is it a Python?"));
-  if (reply.contains("error")) throw Error("--peer", str(python_, ": ", reply["error"].get<std::string>()));
+    throw Error("--peer", concat(python_, " answered '", *line, "', expected a line of JSON. Is it a Python?"));
+  if (reply.contains("error")) throw Error("--peer", concat(python_, ": ", reply["error"].get<std::string>()));
   return reply;
 }
 

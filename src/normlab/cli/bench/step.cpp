@@ -41,8 +41,9 @@ int64_t memory_of_steps(const Config& config) {
 // The same in a process that does nothing else.
 std::optional<int64_t> memory_of_own_process(const std::string& config, const std::string& scheme,
                                              const std::string& path) {
-  std::vector<std::string> command = {"/proc/self/exe", "bench",  "step", "--print-memory", "--config",
-                                      config,           "--path", path,   "--threads",      str(at::get_num_threads())};
+  std::vector<std::string> command = {
+      "/proc/self/exe", "bench",  "step", "--print-memory", "--config",
+      config,           "--path", path,   "--threads",      concat(at::get_num_threads())};
   if (!scheme.empty()) command.insert(command.end(), {"--scheme", scheme});
   ChildProcess child(command);
   const auto answer = child.read_line();
@@ -74,7 +75,7 @@ Contender our_contender(const StepOptions& options, const std::string& config, c
 Contender torch_contender(const StepOptions& options, const std::string& config, const std::string& scheme,
                           const std::string& path) {
   if (options.peer.empty())
-    throw UsageError("--path", str(path, " needs --peer PYTHON, a Python that can import torch."));
+    throw UsageError("--path", concat(path, " needs --peer PYTHON, a Python that can import torch."));
   const Config model = bench_config(config, scheme, "composite");
   auto peer = std::make_shared<Peer>(options.peer, model, path == "torch-compile", at::get_num_threads());
   Contender one;
@@ -109,7 +110,7 @@ Exit bench_step(StepOptions options) {
   BenchOptions& chosen = options.bench;
   if (options.print_memory) {
     const std::string scheme = chosen.schemes.empty() ? "" : chosen.schemes.front();
-    print_line(str(memory_of_steps(bench_config(chosen.configs.at(0), scheme, chosen.paths.at(0)))));
+    print_line(concat(memory_of_steps(bench_config(chosen.configs.at(0), scheme, chosen.paths.at(0)))));
     return Exit::done;
   }
   if (chosen.configs.empty()) chosen.configs = {"L", "S"};

@@ -47,7 +47,7 @@ Contender contender(const StudyOptions& options, const std::string& config, cons
                     const std::string& path) {
   const bool torch_peer = path.starts_with("torch-");
   if (torch_peer && options.peer.empty())
-    throw UsageError("--path", str(path, " needs --peer PYTHON, a Python that can import torch."));
+    throw UsageError("--path", concat(path, " needs --peer PYTHON, a Python that can import torch."));
   const Config model = bench_config(config, scheme, torch_peer ? "composite" : path);
   const auto hire = [&] {
     return torch_peer ? std::make_unique<Peer>(options.peer, model, path == "torch-compile", /*threads=*/1)

@@ -36,12 +36,12 @@ nlohmann::ordered_json examine() {
                                 {"libtorch", TORCH_VERSION},
                                 {"blas", blas()},
                                 {"cpu", machine.cpu},
-                                {"kernels", str("fused, ", isa_name())},
+                                {"kernels", concat("fused, ", isa_name())},
                                 {"torch_instruction_set", at::get_cpu_capability()},
                                 {"cores", machine.cores},
                                 {"threads", at::get_num_threads()},
                                 {"memory", si(static_cast<double>(machine.memory_bytes)) + "B"}};
-  for (const Dataset& dataset : datasets()) out[str("data ", dataset.name)] = where(dataset);
+  for (const Dataset& dataset : datasets()) out[concat("data ", dataset.name)] = where(dataset);
   return out;
 }
 

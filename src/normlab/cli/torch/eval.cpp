@@ -45,11 +45,11 @@ Exit evaluate_model(const EvalOptions& options) {
                 {"tokens", size.tokens},
                 {"bytes", size.bytes}});
   } else {
-    print_line(str("checkpoint          ", loaded.folder.string(), " (step ", loaded.step, ")"));
-    print_line(str("loss                ", fixed(*loss, 4), " nats per token over ", size.tokens, " tokens"));
-    print_line(str("perplexity          ", fixed(std::exp(*loss), 4), " a token"));
-    print_line(str("bits per character  ", fixed(per_character, 4)));
-    print_line(str("bits per byte       ", fixed(per_byte, 4)));
+    print_line(concat("checkpoint          ", loaded.folder.string(), " (step ", loaded.step, ")"));
+    print_line(concat("loss                ", fixed(*loss, 4), " nats per token over ", size.tokens, " tokens"));
+    print_line(concat("perplexity          ", fixed(std::exp(*loss), 4), " a token"));
+    print_line(concat("bits per character  ", fixed(per_character, 4)));
+    print_line(concat("bits per byte       ", fixed(per_byte, 4)));
   }
   return Exit::done;
 }

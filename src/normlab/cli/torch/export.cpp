@@ -37,7 +37,7 @@ Exit export_model(const ExportOptions& options) {
   }
   for (const std::string& line : absorbed) print_line("absorbed: " + line);
   for (const std::string& line : kept) print_line("kept:   " + line);
-  print_line(str("model in ", options.out, "\nnext: normlab eval ", options.out));
+  print_line(concat("model in ", options.out, "\nnext: normlab eval ", options.out));
   return Exit::done;
 }
 

@@ -39,15 +39,15 @@ Exit import_weights(const ImportOptions& options) {
 
   const Corpus corpus = load_corpus(find_dataset(options.data), "char");
   if (corpus.tokenizer.vocab_size() != shape.vocab_size)
-    throw DataError(options.data, str("has ", corpus.tokenizer.vocab_size(), " different characters, the model ",
-                                      shape.vocab_size, ". Name the text it was trained on with --data."));
+    throw DataError(options.data, concat("has ", corpus.tokenizer.vocab_size(), " different characters, the model ",
+                                         shape.vocab_size, ". Name the text it was trained on with --data."));
   Config config;
   config.norm = shape.norm;
   config.model = shape.model;
   config.data.source = options.data;
   const AdamW optimizer(model.parameters(), {});
   save_checkpoint(options.out, model, optimizer, {}, corpus.tokenizer, config);
-  print_line(str("checkpoint in ", options.out, "\nnext: normlab eval ", options.out));
+  print_line(concat("checkpoint in ", options.out, "\nnext: normlab eval ", options.out));
   return Exit::done;
 }
 

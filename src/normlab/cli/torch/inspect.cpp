@@ -29,8 +29,8 @@ HeadPlace parse_head(const std::string& text, const ModelConfig& model) {
   const auto layer = parse_integer(parts.front()), head = parse_integer(parts.back());
   if (parts.size() != 2 || !layer || !head || *layer < 0 || *layer >= model.n_layers || *head < 0 ||
       *head >= model.n_heads)
-    throw UsageError("--head", str("got '", text, "', expected LAYER.HEAD, from 0.0 to ", model.n_layers - 1, ".",
-                                   model.n_heads - 1, "."));
+    throw UsageError("--head", concat("got '", text, "', expected LAYER.HEAD, from 0.0 to ", model.n_layers - 1, ".",
+                                      model.n_heads - 1, "."));
   return {static_cast<int>(*layer), static_cast<int>(*head)};
 }
 
@@ -78,7 +78,7 @@ Exit inspect_model(const InspectOptions& options) {
                    .step = loaded.step,
                    .windows = batch.inputs.size(0),
                    .tokens = length,
-                   .text = other_text ? source : str("the held-out part of ", source),
+                   .text = other_text ? source : concat("the held-out part of ", source),
                    .command = join(command_line(), " "),
                    .found = inspect(loaded.model, batch.inputs, batch.targets),
                    .maps = {},
@@ -101,8 +101,8 @@ Exit inspect_model(const InspectOptions& options) {
     return Exit::done;
   }
   print_line(inspect_verdict(page));
-  for (const std::string& warning : page.warnings) print_line(str("warning: ", warning));
-  print_line(str("\npage: ", out.string(), "\ndata: ", json_file.string()));
+  for (const std::string& warning : page.warnings) print_line(concat("warning: ", warning));
+  print_line(concat("\npage: ", out.string(), "\ndata: ", json_file.string()));
   return Exit::done;
 }
 
@@ -126,10 +126,10 @@ void add_inspect(CLI::App& app, Exit& exit) {
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
   verb->add_flag("--json", options->json, "print the data on standard output");
   verb->footer(
-      str("Examples:\n"
-          "  normlab inspect runs/lp3\n"
-          "  normlab inspect runs/lp3 --text play.txt --head 0.1 --head 2.3 --out play.html\n",
-          definitions()));
+      concat("Examples:\n"
+             "  normlab inspect runs/lp3\n"
+             "  normlab inspect runs/lp3 --text play.txt --head 0.1 --head 2.3 --out play.html\n",
+             definitions()));
   verb->callback([options, &exit] { exit = inspect_model(*options); });
 }
 

@@ -22,7 +22,7 @@ double value_of(const Inspection& found, Quantity quantity, HeadPlace place) {
 
 size_t layers_of(const InspectPage& page) { return page.found.positions.size(); }
 size_t heads_of(const InspectPage& page) { return page.found.floors.size() / layers_of(page); }
-std::string name_of(HeadPlace place) { return str("layer ", place.layer, ", head ", place.head); }
+std::string name_of(HeadPlace place) { return concat("layer ", place.layer, ", head ", place.head); }
 
 // A cell for every head: layers down, heads across.
 Html grid_of(const InspectPage& page, Quantity quantity, const Caption& caption, int decimals) {
@@ -34,9 +34,9 @@ Html grid_of(const InspectPage& page, Quantity quantity, const Caption& caption,
               .columns = {},
               .values = {},
               .decimals = decimals};
-  for (size_t head = 0; head < heads_of(page); ++head) map.columns.push_back(str(head));
+  for (size_t head = 0; head < heads_of(page); ++head) map.columns.push_back(concat(head));
   for (size_t layer = 0; layer < layers_of(page); ++layer) {
-    map.rows.push_back(str(layer));
+    map.rows.push_back(concat(layer));
     map.values.emplace_back();
     for (size_t head = 0; head < heads_of(page); ++head)
       map.values.back().push_back(value_of(page.found, quantity, {static_cast<int>(layer), static_cast<int>(head)}));
@@ -53,7 +53,7 @@ Table head_table(const InspectPage& page) {
   for (const Quantity quantity : shown) table.columns.push_back({row_of(quantity).key});
   for (const EntropyFloor& floor : page.found.floors) {
     table.rows.push_back(
-        {text_cell(str(floor.place.layer)), text_cell(str(floor.place.head)), number_cell(floor.value, 3)});
+        {text_cell(concat(floor.place.layer)), text_cell(concat(floor.place.head)), number_cell(floor.value, 3)});
     for (const Quantity quantity : shown)
       table.rows.back().push_back(number_cell(value_of(page.found, quantity, floor.place), 3));
   }
@@ -67,9 +67,9 @@ Table layer_table(const InspectPage& page) {
       shown.push_back(each.quantity);
   Table table{"Every layer", {{"layer", {}, Align::left}}, {}};
   for (const Quantity quantity : shown)
-    table.columns.push_back({str(row_of(quantity).group, "/", row_of(quantity).key)});
+    table.columns.push_back({concat(row_of(quantity).group, "/", row_of(quantity).key)});
   for (int layer = 0; layer <= static_cast<int>(layers_of(page)); ++layer) {
-    table.rows.push_back({text_cell(str(layer))});
+    table.rows.push_back({text_cell(concat(layer))});
     for (const Quantity quantity : shown)
       table.rows.back().push_back(number_cell(value_of(page.found, quantity, {layer, -1}), 3));
   }
@@ -77,17 +77,17 @@ Table layer_table(const InspectPage& page) {
 }
 
 Html map_of(const InspectPage& page, const AttentionMap& of) {
-  return render(
-      HeatMap{.caption = {str("map-", of.place.layer, "-", of.place.head), str("Attention of ", name_of(of.place)),
-                          str("Weights of the first window, as they are; relative entropy of the head ",
-                              significant(value_of(page.found, Quantity::relative_entropy, of.place), 3), "."),
-                          "How much each token, a row, attends to each earlier token, a column."},
-              .row_title = "query",
-              .column_title = "key",
-              .value_title = "attention weight",
-              .rows = page.labels,
-              .columns = page.labels,
-              .values = of.weights});
+  return render(HeatMap{
+      .caption = {concat("map-", of.place.layer, "-", of.place.head), concat("Attention of ", name_of(of.place)),
+                  concat("Weights of the first window, as they are; relative entropy of the head ",
+                         significant(value_of(page.found, Quantity::relative_entropy, of.place), 3), "."),
+                  "How much each token, a row, attends to each earlier token, a column."},
+      .row_title = "query",
+      .column_title = "key",
+      .value_title = "attention weight",
+      .rows = page.labels,
+      .columns = page.labels,
+      .values = of.weights});
 }
 
 Html position_chart(const InspectPage& page, const Caption& caption, const char* y_title,
@@ -95,7 +95,7 @@ Html position_chart(const InspectPage& page, const Caption& caption, const char*
   LineChart chart{caption, {{"position", "position of the query in its window"}}, {y_title, false}, {}};
   const auto styles = ordered_styles(layers_of(page));
   for (size_t layer = 0; layer < layers_of(page); ++layer) {
-    Series series{.label = str("layer ", layer), .style = styles[layer], .x = {{}}, .y = {}};
+    Series series{.label = concat("layer ", layer), .style = styles[layer], .x = {{}}, .y = {}};
     for (size_t i = 1; i < page.found.positions[layer].size(); ++i) {  // the first query sees itself only
       series.x[0].push_back(static_cast<double>(i));
       series.y.push_back(page.found.positions[layer][i].*value);
@@ -115,8 +115,8 @@ Html spectrum_chart(const InspectPage& page) {
                3};
   const auto styles = ordered_styles(heads_of(page));
   for (const Spectrum& each : page.found.spectra) {
-    if (each.place.head == 0) chart.panels.push_back({str("layer ", each.place.layer), {}});
-    Series series{.label = str("head ", each.place.head),
+    if (each.place.head == 0) chart.panels.push_back({concat("layer ", each.place.layer), {}});
+    Series series{.label = concat("head ", each.place.head),
                   .style = styles[static_cast<size_t>(each.place.head)],
                   .x = {{}},
                   .y = {}};
@@ -139,7 +139,7 @@ Table spectrum_table(const InspectPage& page) {
                {"of the first 10", "share_10"}},
               {}};
   for (const Spectrum& each : page.found.spectra)
-    table.rows.push_back({text_cell(str(each.place.layer)), text_cell(str(each.place.head)),
+    table.rows.push_back({text_cell(concat(each.place.layer)), text_cell(concat(each.place.head)),
                           number_cell(each.values.front(), 4), number_cell(each.share(1), 3),
                           number_cell(each.share(4), 3), number_cell(each.share(10), 3)});
   return table;
@@ -148,7 +148,7 @@ Table spectrum_table(const InspectPage& page) {
 Table definition_table() {
   Table table{"Definitions", {{"name", {}, Align::left}, {"definition", {}, Align::left}}, {}};
   for (const QuantityRow& row : quantities())
-    table.rows.push_back({text_cell(str(row.group, "/", row.key)), text_cell(row.definition)});
+    table.rows.push_back({text_cell(concat(row.group, "/", row.key)), text_cell(row.definition)});
   return table;
 }
 
@@ -164,18 +164,18 @@ std::string inspect_verdict(const InspectPage& page) {
   for (const EntropyFloor& each : page.found.floors)
     if (const double logit = value_of(page.found, Quantity::max_logit, each.place); logit > largest)
       largest = logit, at = each.place;
-  if (notable.size() < 2) return str("One head: largest logit ", significant(largest, 4), ".");
-  return str("The sharpest head is ", name_of(notable[0]), " with ", entropy(notable[0]),
-             " of the largest entropy possible, the flattest ", name_of(notable[1]), " with ", entropy(notable[1]),
-             "; the largest logit is ", significant(largest, 4), ", in ", name_of(at), ".");
+  if (notable.size() < 2) return concat("One head: largest logit ", significant(largest, 4), ".");
+  return concat("The sharpest head is ", name_of(notable[0]), " with ", entropy(notable[0]),
+                " of the largest entropy possible, the flattest ", name_of(notable[1]), " with ", entropy(notable[1]),
+                "; the largest logit is ", significant(largest, 4), ", in ", name_of(at), ".");
 }
 
 std::string inspect_html(const InspectPage& page) {
-  Page out{.title = str("Attention of ", page.scheme, " at step ", page.step),
-           .subtitle = str(layers_of(page), " layers of ", heads_of(page), " heads, over ", page.windows,
-                           " windows of ", page.tokens, " tokens of ", page.text),
+  Page out{.title = concat("Attention of ", page.scheme, " at step ", page.step),
+           .subtitle = concat(layers_of(page), " layers of ", heads_of(page), " heads, over ", page.windows,
+                              " windows of ", page.tokens, " tokens of ", page.text),
            .verdict = inspect_verdict(page),
-           .detail = str("Loss on this text: ", fixed(page.found.loss, 4), " nats per token."),
+           .detail = concat("Loss on this text: ", fixed(page.found.loss, 4), " nats per token."),
            .figures = {},
            .notices = page.warnings,
            .sections = {},

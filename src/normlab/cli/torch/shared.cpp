@@ -16,9 +16,9 @@ void use_threads(int threads) {
 }
 
 std::string progress_text(const Progress& p) {
-  return str("step ", p.step, "/", p.max_steps, "  loss ", significant(p.loss, 4),
-             p.val_loss ? str("  val ", significant(*p.val_loss, 4)) : "", "  ", si(p.tokens_per_second),
-             " tokens/s  left ", clock_time(p.seconds_left));
+  return concat("step ", p.step, "/", p.max_steps, "  loss ", significant(p.loss, 4),
+                p.val_loss ? concat("  val ", significant(*p.val_loss, 4)) : "", "  ", si(p.tokens_per_second),
+                " tokens/s  left ", clock_time(p.seconds_left));
 }
 
 }  // namespace normlab

@@ -43,15 +43,15 @@ std::vector<Figure> charts_of(const Curves& curves) {
                    {"standard deviation", true, true}, &TheoryPoint::logit_std),
           chart_of(curves,
                    {"theory-frobenius", "Frobenius norm of the logits",
-                    str(note, " Root mean square over the draws; 64 is where every logit is about 1."),
+                    concat(note, " Root mean square over the draws; 64 is where every logit is about 1."),
                     "Curves of the Frobenius norm of the logits against head width."},
                    {"||S||_F", true, true}, &TheoryPoint::frobenius),
           chart_of(curves,
-                   {"theory-entropy", "Relative entropy of attention", str(note, " 0 is one key, 1 is uniform."),
+                   {"theory-entropy", "Relative entropy of attention", concat(note, " 0 is one key, 1 is uniform."),
                     "Curves of relative entropy against head width."},
                    {"relative entropy", false}, &TheoryPoint::relative_entropy),
           chart_of(curves,
-                   {"theory-gradient", "Gradient to a query", str(note, " Median over queries of its norm."),
+                   {"theory-gradient", "Gradient to a query", concat(note, " Median over queries of its norm."),
                     "Curves of the gradient norm against head width."},
                    {"median gradient norm", true, true}, &TheoryPoint::grad_q)};
 }
@@ -64,7 +64,7 @@ Exit show_theory(const TheoryOptions& options) {
   if (!options.out.empty()) {
     std::error_code problem;
     std::filesystem::create_directories(options.out, problem);
-    if (problem) throw Error(options.out, str("cannot create the folder: ", problem.message(), "."));
+    if (problem) throw Error(options.out, concat("cannot create the folder: ", problem.message(), "."));
     for (const Figure& each : charts_of(curves))
       write_file_atomically(std::filesystem::path(options.out) / (each.caption.id + ".svg"), svg_file(each));
   }
@@ -86,11 +86,11 @@ Exit show_theory(const TheoryOptions& options) {
         return text + std::string(text.size() < width ? width - text.size() : 1, ' ');
       };
       if (!options.json)
-        print_line(str(column(rule.name, 21), column(str(p.d_head), 6), column(significant(p.logit_std, 3), 8),
-                       column(significant(p.frobenius, 3), 10), column(significant(p.max_logit, 3), 10),
-                       column(std::isfinite(p.bound) ? significant(p.bound, 3) : "none", 10),
-                       column(significant(p.relative_entropy, 3), 10), column(significant(p.saturated, 3), 10),
-                       significant(p.grad_q, 3)));
+        print_line(concat(column(rule.name, 21), column(concat(p.d_head), 6), column(significant(p.logit_std, 3), 8),
+                          column(significant(p.frobenius, 3), 10), column(significant(p.max_logit, 3), 10),
+                          column(std::isfinite(p.bound) ? significant(p.bound, 3) : "none", 10),
+                          column(significant(p.relative_entropy, 3), 10), column(significant(p.saturated, 3), 10),
+                          significant(p.grad_q, 3)));
     }
   if (options.json) print_json(all);
   return Exit::done;

@@ -24,7 +24,7 @@ std::string default_folder(const Config& config) {
   char stamp[32];
   const std::time_t now = std::time(nullptr);
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", std::localtime(&now));
-  return str("runs/", stamp, "-", config.norm.name);
+  return concat("runs/", stamp, "-", config.norm.name);
 }
 
 // The configuration asked for; a run that resumes without --config keeps its own.
@@ -55,23 +55,23 @@ Exit report(const TrainingRun& trainer, const std::string& folder, Outcome outco
   const TrainState& state = trainer.state();
   if (outcome == Outcome::diverged)
     throw Error("train",
-                str(divergence(trainer),
-                    ". The last checkpoint is untouched. Try a smaller optim.lr, a longer optim.warmup_steps, or a "
-                    "scheme that bounds the logits, such as norm.scheme=qknorm."),
+                concat(divergence(trainer),
+                       ". The last checkpoint is untouched. Try a smaller optim.lr, a longer optim.warmup_steps, or a "
+                       "scheme that bounds the logits, such as norm.scheme=qknorm."),
                 Exit::diverged);
   if (state.last_eval >= 0)
-    log_line(str("validation loss ", fixed(state.val_loss, 4), " nats per token at step ", state.last_eval, ", best ",
-                 fixed(state.best_loss, 4), " at step ", state.best_step));
+    log_line(concat("validation loss ", fixed(state.val_loss, 4), " nats per token at step ", state.last_eval,
+                    ", best ", fixed(state.best_loss, 4), " at step ", state.best_step));
   if (!state.bleus.empty())
-    log_line(str("BLEU ", fixed(state.bleus.back(), 2), ", best ", fixed(best_bleu(state), 2),
-                 state.test_bleu >= 0.0 ? str(", on the test text ", fixed(state.test_bleu, 2)) : ""));
-  log_line(str("run in ", folder));
+    log_line(concat("BLEU ", fixed(state.bleus.back(), 2), ", best ", fixed(best_bleu(state), 2),
+                    state.test_bleu >= 0.0 ? concat(", on the test text ", fixed(state.test_bleu, 2)) : ""));
+  log_line(concat("run in ", folder));
   if (outcome == Outcome::interrupted) {
-    log_line(str("stopped at step ", state.step, "; resume with: normlab train --resume --out ", folder));
+    log_line(concat("stopped at step ", state.step, "; resume with: normlab train --resume --out ", folder));
     return Exit::stopped;
   }
-  log_line(state.bleus.empty() ? str("next: normlab generate ", folder)
-                               : str("next: normlab translate --run ", folder, " < FILE"));
+  log_line(state.bleus.empty() ? concat("next: normlab generate ", folder)
+                               : concat("next: normlab translate --run ", folder, " < FILE"));
   return Exit::done;
 }
 
@@ -87,9 +87,10 @@ Exit train(TrainOptions options) {
       open_session({.config = config, .folder = options.out, .resuming = resuming, .command = command_line()});
   for (const std::string& note : loaded.notes) log_line(note);
   if (const std::string reason = why_not_fused(config.model, config.norm); !reason.empty())
-    log_line(str("composite kernels: the fused ones do not support this model, ", reason));
-  log_line(str(config.norm.name, ": ", si(static_cast<double>(trainer->parameter_count())), " parameters, ",
-               resuming ? str("resuming from step ", trainer->state().step) : "starting", ", run in ", options.out));
+    log_line(concat("composite kernels: the fused ones do not support this model, ", reason));
+  log_line(concat(config.norm.name, ": ", si(static_cast<double>(trainer->parameter_count())), " parameters, ",
+                  resuming ? concat("resuming from step ", trainer->state().step) : "starting", ", run in ",
+                  options.out));
   Outcome outcome;
   {
     ProgressLine progress;

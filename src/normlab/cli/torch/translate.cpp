@@ -46,7 +46,7 @@ class LineTranslator {
     beam_ = {options.beam > 0 ? options.beam : config.beam,
              options.length_penalty >= 0.0 ? options.length_penalty : config.length_penalty};
     if (options.n_best > beam_.beam)
-      throw UsageError("--n-best", str("got ", options.n_best, ", expected at most the beam, ", beam_.beam, "."));
+      throw UsageError("--n-best", concat("got ", options.n_best, ", expected at most the beam, ", beam_.beam, "."));
   }
 
   // False when there is nobody left to read.
@@ -56,8 +56,8 @@ class LineTranslator {
     for (const TranslatedLine& each : translated(cleaned)) {
       ++line_;
       if (each.tokens_left_out > 0)
-        log_line(str("line ", line_, " is too long: its last ", each.tokens_left_out,
-                     " subwords were left out; the model reads ", loaded_.config.model.seq_len, " (model.seq_len)"));
+        log_line(concat("line ", line_, " is too long: its last ", each.tokens_left_out,
+                        " subwords were left out; the model reads ", loaded_.config.model.seq_len, " (model.seq_len)"));
       print(each);
     }
     std::fflush(stdout);
@@ -84,8 +84,8 @@ class LineTranslator {
     if (options_.n_best == 1) out = (line.alternatives.empty() ? "" : text(line.alternatives.front().text)) + "\n";
     for (size_t i = 0; options_.n_best > 1 && i < static_cast<size_t>(options_.n_best); ++i) {
       const bool there = i < line.alternatives.size();
-      out += str(line_, "\t", there ? fixed(line.alternatives[i].score, 6) : "0.000000", "\t",
-                 there ? text(line.alternatives[i].text) : "", "\n");
+      out += concat(line_, "\t", there ? fixed(line.alternatives[i].score, 6) : "0.000000", "\t",
+                    there ? text(line.alternatives[i].text) : "", "\n");
     }
     std::fwrite(out.data(), 1, out.size(), stdout);
   }

@@ -19,10 +19,10 @@ struct TrialOptions {
 Exit report(const std::string& name, const Trial& trial) {
   const TrialRecord record = read_trial(trial);
   if (record.status == TrialStatus::diverged)
-    throw Error(name, str("diverged: ", record.message, ". This is a result of the study; it is not tried again."),
+    throw Error(name, concat("diverged: ", record.message, ". This is a result of the study; it is not tried again."),
                 Exit::diverged);
-  log_line(str(name, " finished", record.val_loss ? str(": validation loss ", fixed(*record.val_loss, 4)) : "",
-               ", run in ", trial.folder.string()));
+  log_line(concat(name, " finished", record.val_loss ? concat(": validation loss ", fixed(*record.val_loss, 4)) : "",
+                  ", run in ", trial.folder.string()));
   return Exit::done;
 }
 
@@ -32,27 +32,27 @@ Exit run_one(const TrialOptions& options) {
   if (!plan.is_tuned())
     throw UsageError(
         "trial",
-        str("the tuning in ", options.folder, "/tuning has not ended. Run its trials first, with ", "normlab trial ",
-            options.folder, "/tuning N, or all with normlab compare --out ", options.folder, "."));
+        concat("the tuning in ", options.folder, "/tuning has not ended. Run its trials first, with ", "normlab trial ",
+               options.folder, "/tuning N, or all with normlab compare --out ", options.folder, "."));
   const auto last = static_cast<int64_t>(plan.trials.size());
   if (options.number < 1 || options.number > last)
-    throw UsageError("trial", str("got number ", options.number, ", expected 1 to ", last, ", as ", options.folder,
-                                  " has fewer trials."));
+    throw UsageError("trial", concat("got number ", options.number, ", expected 1 to ", last, ", as ", options.folder,
+                                     " has fewer trials."));
   const Trial& trial = plan.trials[static_cast<size_t>(options.number - 1)];
   const std::string name = name_of(plan, trial);
   const TrialRecord before = read_trial(trial);
   if (before.status == TrialStatus::damaged)
-    throw DataError(trial.folder.string(), str(before.message, ". Delete the folder to have the trial run anew."));
+    throw DataError(trial.folder.string(), concat(before.message, ". Delete the folder to have the trial run anew."));
   if (before.ended()) return report(name, trial);
 
   use_threads(trial.config.train.threads);
   ProgressLine progress;
   const Outcome outcome = run_trial(trial, command_line(), [&](const Progress& p) {
-    if (!options.quiet) progress.update(str(name, "  ", progress_text(p)));
+    if (!options.quiet) progress.update(concat(name, "  ", progress_text(p)));
   });
   progress.finish();
   if (outcome != Outcome::interrupted) return report(name, trial);
-  log_line(str(name, " stopped; resume with: normlab trial ", options.folder, " ", options.number));
+  log_line(concat(name, " stopped; resume with: normlab trial ", options.folder, " ", options.number));
   return Exit::stopped;
 }
 

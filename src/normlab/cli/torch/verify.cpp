@@ -83,7 +83,7 @@ std::vector<Check> checks_of(const std::string& path, const std::string& kernels
   const std::string source = reference_metadata(file, "source");
   const std::vector<std::string> known = verify_sources();
   if (std::ranges::find(known, source) == known.end())
-    throw DataError(path, str("has the source '", source, "', expected one of ", join(known, ", "), "."));
+    throw DataError(path, concat("has the source '", source, "', expected one of ", join(known, ", "), "."));
   if (source == translation_source) return verify_translator(file, kernels);
   return Verification(path, kernels).run();
 }
@@ -107,23 +107,23 @@ Exit verify(const VerifyOptions& options) {
         rows.push_back(
             {{"check", check.name}, {"error", check.error}, {"bound", check.bound}, {"passed", check.passed()}});
         if (!options.json)
-          print_line(str(check.passed() ? "  ok    " : "  FAIL  ", significant(check.error, 2), "  ", check.name));
+          print_line(concat(check.passed() ? "  ok    " : "  FAIL  ", significant(check.error, 2), "  ", check.name));
       }
     } catch (const Error& error) {
       good = false;
       message = error.what();
     } catch (const json::exception& error) {
       good = false;
-      message = str("[", path, "] the optimizer's metadata is incomplete (", error.what(), ").");
+      message = concat("[", path, "] the optimizer's metadata is incomplete (", error.what(), ").");
     }
     good ? ++passed : ++failed;
     all.push_back({{"file", path}, {"passed", good}, {"message", message}, {"checks", rows}});
-    if (!options.json) print_line(str(good ? "passed " : "FAILED ", path, message.empty() ? "" : ": " + message));
+    if (!options.json) print_line(concat(good ? "passed " : "FAILED ", path, message.empty() ? "" : ": " + message));
   }
   if (options.json)
     print_json({{"passed", passed}, {"failed", failed}, {"files", all}});
   else
-    print_line(str(passed, " passed, ", failed, " failed"));
+    print_line(concat(passed, " passed, ", failed, " failed"));
   return failed == 0 ? Exit::done : Exit::data;
 }
 
@@ -138,7 +138,7 @@ double relative_error(const Tensor& got, const Tensor& expected) {
 std::string reference_metadata(const SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end())
-    throw DataError(file.path().string(), str("has no metadata '", key, "': it is not a file of reference values."));
+    throw DataError(file.path().string(), concat("has no metadata '", key, "': it is not a file of reference values."));
   return found->second;
 }
 
@@ -150,8 +150,8 @@ void add_verify(CLI::App& app, Exit& exit) {
       ->type_name("FILE");
   verb->add_option("--kernels", options->kernels, "fused, composite or best (model.kernels)")->type_name("KERNELS");
   verb->add_flag("--json", options->json, "machine-readable output");
-  verb->footer(str("A file names its implementation in its metadata `source`: ", join(verify_sources(), ", "),
-                   ".\nExample:\n  normlab verify tests/reference/nanogpt-bias.safetensors"));
+  verb->footer(concat("A file names its implementation in its metadata `source`: ", join(verify_sources(), ", "),
+                      ".\nExample:\n  normlab verify tests/reference/nanogpt-bias.safetensors"));
   verb->callback([options, &exit] { exit = verify(*options); });
 }
 

@@ -36,7 +36,7 @@ class TranslatorVerification {
     loss.backward();
     for (const TensorPart& part : parts_)
       add("grad " + part.ours, tensor(part.ours).grad(), theirs("expect.grads.", part), gradient_bound);
-    for (int64_t i = 0; file_.find(str("expect.beam.", i, ".symbols")); ++i) beam(i);
+    for (int64_t i = 0; file_.find(concat("expect.beam.", i, ".symbols")); ++i) beam(i);
     if (file_.find("expect.losses")) ten_steps();
     return checks_;
   }
@@ -102,7 +102,7 @@ class TranslatorVerification {
       hypotheses_ = beam_search(model_, task, {.beam = imported_.beam, .length_penalty = imported_.length_penalty});
     }
     if (hypotheses_.empty()) throw Error("verify", "stopped by a signal.", Exit::stopped);
-    const std::string key = str("expect.beam.", sentence);
+    const std::string key = concat("expect.beam.", sentence);
     const Tensor expected = load_tensor(file_.at(key + ".symbols"));
     const auto& found = hypotheses_.at(static_cast<size_t>(sentence));
     Tensor symbols = torch::full_like(expected, int64_t{BeamMarks{}.end});  // theirs repeat the end
@@ -113,8 +113,8 @@ class TranslatorVerification {
         symbols[static_cast<int64_t>(i)][t] = found[i].symbols[static_cast<size_t>(t)];
       scores.push_back(found[i].score);
     }
-    add(str("beam ", sentence, " symbols"), symbols, expected, 0.0);
-    compare(str("beam ", sentence, " scores"), torch::tensor(scores), key + ".scores", losses_bound);
+    add(concat("beam ", sentence, " symbols"), symbols, expected, 0.0);
+    compare(concat("beam ", sentence, " scores"), torch::tensor(scores), key + ".scores", losses_bound);
   }
 
   void ten_steps() {

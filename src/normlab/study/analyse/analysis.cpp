@@ -219,8 +219,8 @@ Analysis analyse(const StudyResults& results, const AnalysisOptions& options) {
     const Trials trials = finished_trials(results, i);
     const Arrivals& of_variant = of_variants.emplace_back(arrivals(analysis.block, trials, targets));
     if (options.target && of_variant.at_start)
-      throw UsageError("--target", str("'", results.plan.variants[i].label, "' starts at this loss; got ",
-                                       *options.target, ", expected less than the loss before training."));
+      throw UsageError("--target", concat("'", results.plan.variants[i].label, "' starts at this loss; got ",
+                                          *options.target, ", expected less than the loss before training."));
     analysis.variants.push_back(summarise(results, i));
     analysis.variants.back().reached = mean_reached(of_variant);
     const auto& only = options.only;

@@ -26,7 +26,7 @@ std::vector<Style> value_styles(const Dimension& dimension, std::optional<size_t
 }  // namespace
 
 std::string Dimension::label(size_t value) const {
-  return name == "scheme" || name == "variant" ? values[value] : str(name, " = ", values[value]);
+  return name == "scheme" || name == "variant" ? values[value] : concat(name, " = ", values[value]);
 }
 
 size_t Grid::variant_at(size_t row, size_t column) const {

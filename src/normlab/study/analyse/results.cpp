@@ -72,7 +72,8 @@ void read_bleus(const std::vector<Json>& rows, TrialResult& result) {
 
 std::vector<float> values_of(const TensorView& tensor) {
   if (tensor.dtype != Dtype::f32 || tensor.bytes == 0)
-    throw DataError(tensor.name, str("got ", dtype_name(tensor.dtype), ", expected F32 values. The file is damaged."));
+    throw DataError(tensor.name,
+                    concat("got ", dtype_name(tensor.dtype), ", expected F32 values. The file is damaged."));
   std::vector<float> values(tensor.bytes / sizeof(float));
   std::memcpy(values.data(), tensor.data, tensor.bytes);
   return values;
@@ -122,14 +123,14 @@ void add_provenance(Provenance& provenance, const fs::path& manifest) {
     const std::string started = text_in(session, "started");
     if (provenance.first_start.empty() || started < provenance.first_start) provenance.first_start = started;
     provenance.last_start = std::max(provenance.last_start, started);
-    provenance.versions.insert(str("normlab ", text_in(session, "version")));
+    provenance.versions.insert(concat("normlab ", text_in(session, "version")));
     provenance.kernels.insert(
-        str(text_in(session, "kernels"), " kernels, threads a trial: ", text_in(session, "threads")));
+        concat(text_in(session, "kernels"), " kernels, threads a trial: ", text_in(session, "threads")));
     if (!session.contains("machine")) continue;
     const Json& machine = session["machine"];
     const double gigabytes = number_in(machine, "memory_bytes", 0) / 1e9;
-    provenance.machines.insert(str(text_in(machine, "cpu"), ", ", text_in(machine, "cores"), " cores, ",
-                                   fixed(gigabytes, 0), " GB, ", text_in(machine, "system")));
+    provenance.machines.insert(concat(text_in(machine, "cpu"), ", ", text_in(machine, "cores"), " cores, ",
+                                      fixed(gigabytes, 0), " GB, ", text_in(machine, "system")));
   }
 }
 

@@ -40,24 +40,24 @@ SchemeFit fit_scheme(const std::string& name, const ScalingData& data, const Fit
 
 // What a reader should doubt.
 void add_doubts(const SchemeFit& scheme, std::vector<std::string>& notes) {
-  const std::string name = scheme.scheme.empty() ? "" : str(scheme.scheme, ": ");
+  const std::string name = scheme.scheme.empty() ? "" : concat(scheme.scheme, ": ");
   for (const Coefficient& each : {coefficients[3], coefficients[4]})
     if (scheme.fit.law.*each.member <= 0)
-      notes.push_back(str(name, each.name, " is not above 0: the loss does not follow the law, and there is no ",
-                          "compute-optimal frontier"));
-  if (scheme.fit.law.floor < 1e-3) notes.push_back(str(name, "the floor is 0: the data do not show one"));
+      notes.push_back(concat(name, each.name, " is not above 0: the loss does not follow the law, and there is no ",
+                             "compute-optimal frontier"));
+  if (scheme.fit.law.floor < 1e-3) notes.push_back(concat(name, "the floor is 0: the data do not show one"));
   std::vector<double> sizes;
   for (const double residual : scheme.fit.residuals) sizes.push_back(std::abs(residual));
   const double usual = median(sizes);
   constexpr double too_far = 0.015;
   if (usual > too_far)
-    notes.push_back(str(name, "half of the runs lie more than ", significant(100 * usual, 2),
-                        " % off the law: it does not describe them, and its coefficients mean little"));
+    notes.push_back(concat(name, "half of the runs lie more than ", significant(100 * usual, 2),
+                           " % off the law: it does not describe them, and its coefficients mean little"));
   for (size_t i = 0; i < sizes.size(); ++i)
     if (sizes[i] > std::max(10 * usual, 0.01))
-      notes.push_back(str(name, "the run with n_params = ", si(scheme.runs[i].n_params),
-                          ", n_tokens = ", si(scheme.runs[i].n_tokens), " lies ", significant(100 * sizes[i], 2),
-                          " % off the law, far more than the others; it is in the fit, but has little weight"));
+      notes.push_back(concat(name, "the run with n_params = ", si(scheme.runs[i].n_params),
+                             ", n_tokens = ", si(scheme.runs[i].n_tokens), " lies ", significant(100 * sizes[i], 2),
+                             " % off the law, far more than the others; it is in the fit, but has little weight"));
 }
 
 std::vector<Projection> project(const std::vector<SchemeFit>& schemes) {
@@ -190,7 +190,7 @@ ScalingAnalysis analyse_scaling(const ScalingData& data, const FitOptions& optio
     }
   if (analysis.schemes.empty() && analysis.batches.empty()) {
     if (!refused) throw DataError("fit", "there are no finished runs to fit.");
-    const std::string left_out = best.notes.empty() ? "" : str(" Left out: ", join(best.notes, "; "), ".");
+    const std::string left_out = best.notes.empty() ? "" : concat(" Left out: ", join(best.notes, "; "), ".");
     const std::string place = "[fit] ", reason = refused->what();
     throw DataError("fit", (reason.starts_with(place) ? reason.substr(place.size()) : reason) + left_out);
   }

@@ -29,7 +29,7 @@ std::string scheme_of(const Plan& plan, const Trial& trial) {
     if (axis.key == "norm.scheme" && named.empty()) continue;
     for (const Setting& each : plan.variants[trial.variant].settings)
       if (each.key == axis.key)
-        parts.push_back(str(axis.key.substr(axis.key.find('.') + 1), " = ", each.values.front()));
+        parts.push_back(concat(axis.key.substr(axis.key.find('.') + 1), " = ", each.values.front()));
   }
   return join(parts, ", ");
 }
@@ -38,7 +38,7 @@ std::string size_of(const Variant& variant) {
   std::vector<std::string> parts;
   for (const Setting& each : variant.settings)
     if (starts_with_any(each.key, {"ladder.", "model.", "train."}) && each.key != "train.batch_size")
-      parts.push_back(str(each.key.substr(each.key.find('.') + 1), " = ", each.values.front()));
+      parts.push_back(concat(each.key.substr(each.key.find('.') + 1), " = ", each.values.front()));
   return join(parts, ", ");
 }
 
@@ -103,8 +103,8 @@ Columns columns_of(const std::vector<std::string>& names, const std::string& whe
   };
   for (const char* needed : {"n_params", "n_tokens", "loss"})
     if (!place(needed))
-      throw DataError(where, str("has no column ", needed, "; got ", join(names, ","),
-                                 ", expected n_params,n_tokens,loss and, if known, scheme,flops."));
+      throw DataError(where, concat("has no column ", needed, "; got ", join(names, ","),
+                                    ", expected n_params,n_tokens,loss and, if known, scheme,flops."));
   return {*place("n_params"), *place("n_tokens"), *place("loss"), place("scheme"), place("flops")};
 }
 
@@ -119,7 +119,7 @@ void add_study(ScalingData& data, const StudyResults& results, CountedParams cou
       if (is_finished(each))
         finished.push_back(&each);
       else
-        data.notes.push_back(str(trial_name(results, each), " is left out: ", name_of(each.record.status)));
+        data.notes.push_back(concat(trial_name(results, each), " is left out: ", name_of(each.record.status)));
     }
     if (!finished.empty()) data.runs.push_back(run_of(plan, plan.trials[v], finished, counted));
   }
@@ -132,19 +132,19 @@ void add_points(ScalingData& data, const std::filesystem::path& file) {
   const Columns columns = columns_of(names, file.string());
   for (size_t i = 1; i < lines.size(); ++i) {
     if (trim(lines[i]).empty()) continue;
-    const std::string where = str(file.string(), ":", i + 1);
+    const std::string where = concat(file.string(), ":", i + 1);
     const std::vector<std::string> cells = cells_of(lines[i]);
     if (cells.size() != names.size())
-      throw DataError(where, str("got ", cells.size(), " cells, expected ", names.size(), " as in the first line."));
+      throw DataError(where, concat("got ", cells.size(), " cells, expected ", names.size(), " as in the first line."));
     const auto positive = [&](size_t column) {
       const auto value = parse_number(cells[column]);
       if (!value || !(*value > 0) || !std::isfinite(*value))
-        throw DataError(where, str(names[column], " is '", cells[column], "', expected a number above 0."));
+        throw DataError(where, concat(names[column], " is '", cells[column], "', expected a number above 0."));
       return *value;
     };
     const std::string loss = cells[columns.loss];
     if (const auto value = parse_number(loss); loss == "nan" || loss == "NaN" || (value && std::isinf(*value))) {
-      data.notes.push_back(str(where, " is left out: its loss is ", loss, ", so it diverged"));
+      data.notes.push_back(concat(where, " is left out: its loss is ", loss, ", so it diverged"));
       continue;
     }
     data.runs.push_back({.scheme = columns.scheme ? cells[*columns.scheme] : "",
@@ -172,8 +172,9 @@ ScalingData best_of_grids(ScalingData data) {
     if (run.loss < best.loss) best = std::move(run);
   }
   if (beaten > 0)
-    out.notes.push_back(str(beaten, " runs are left out of L(N, D): another learning rate or batch size of the same ",
-                            "scheme, size and horizon ended lower"));
+    out.notes.push_back(concat(beaten,
+                               " runs are left out of L(N, D): another learning rate or batch size of the same ",
+                               "scheme, size and horizon ended lower"));
   return out;
 }
 

@@ -13,7 +13,7 @@ std::optional<double> median_if_any(const std::vector<double>& values) {
   return values.empty() ? std::nullopt : std::optional(median(values));
 }
 
-std::string p_text(double p_value) { return p_value < 0.001 ? "< 0.001" : str("= ", significant(p_value, 2)); }
+std::string p_text(double p_value) { return p_value < 0.001 ? "< 0.001" : concat("= ", significant(p_value, 2)); }
 
 std::string interval_name(const Analysis& analysis) {
   const auto tested = std::count_if(analysis.comparisons.begin(), analysis.comparisons.end(),
@@ -27,17 +27,17 @@ std::string bound_sign(const SpeedUp& speed) {
 }
 
 std::string trial_name(const StudyResults& results, const TrialResult& trial) {
-  return str(results.plan.variants[trial.variant].label, ", fold ", trial.fold,
-             results.plan.seeds.size() > 1 ? str(", seed ", trial.seed) : "");
+  return concat(results.plan.variants[trial.variant].label, ", fold ", trial.fold,
+                results.plan.seeds.size() > 1 ? concat(", seed ", trial.seed) : "");
 }
 
 std::string progress_text(const StudyResults& results) {
   std::map<TrialStatus, size_t> counts;
   for (const TrialResult& trial : results.trials) ++counts[trial.record.status];
-  std::string text = str(counts[TrialStatus::finished], " of ", plural(results.trials.size(), "trial"), " finished");
+  std::string text = concat(counts[TrialStatus::finished], " of ", plural(results.trials.size(), "trial"), " finished");
   for (const TrialStatus status :
        {TrialStatus::diverged, TrialStatus::started, TrialStatus::missing, TrialStatus::crashed, TrialStatus::damaged})
-    if (counts[status] > 0) text += str(", ", counts[status], " ", name_of(status));
+    if (counts[status] > 0) text += concat(", ", counts[status], " ", name_of(status));
   return text;
 }
 
@@ -53,19 +53,20 @@ std::string title_of(const Plan& plan) {
 
 std::string subtitle_of(const StudyResults& results) {
   const Plan& plan = results.plan;
-  return str(plan.variants.size(), " variants \xC3\x97 ", plan.folds.size(),
-             plan.folds.size() == 1 ? " fold" : " folds",
-             plan.seeds.size() > 1 ? str(" \xC3\x97 ", plan.seeds.size(), " seeds") : "", ": ", progress_text(results));
+  return concat(
+      plan.variants.size(), " variants \xC3\x97 ", plan.folds.size(), plan.folds.size() == 1 ? " fold" : " folds",
+      plan.seeds.size() > 1 ? concat(" \xC3\x97 ", plan.seeds.size(), " seeds") : "", ": ", progress_text(results));
 }
 
 std::string commands(const StudyResults& results, const Analysis& analysis) {
   const Plan& plan = results.plan;
   const std::string folder = plan.folder.string();
   std::string report = "normlab report repeated";
-  if (analysis.baseline != plan.baseline) report += str(" --baseline '", plan.variants[analysis.baseline].label, "'");
+  if (analysis.baseline != plan.baseline)
+    report += concat(" --baseline '", plan.variants[analysis.baseline].label, "'");
   if (analysis.target && *analysis.target != plan.spec.study.target_loss)
-    report += str(" --target ", number(*analysis.target));
-  return str("normlab compare --config ", folder, "/study.toml --out repeated\n", report);
+    report += concat(" --target ", format_number(*analysis.target));
+  return concat("normlab compare --config ", folder, "/study.toml --out repeated\n", report);
 }
 
 std::vector<std::string> provenance_lines(const Provenance& provenance) {
@@ -73,8 +74,8 @@ std::vector<std::string> provenance_lines(const Provenance& provenance) {
     return join(std::vector<std::string>(items.begin(), items.end()), "; ");
   };
   if (provenance.first_start.empty()) return {};
-  return {list(provenance.machines), str(list(provenance.versions), ", ", list(provenance.kernels)),
-          str("Trials started from ", provenance.first_start, " to ", provenance.last_start, ".")};
+  return {list(provenance.machines), concat(list(provenance.versions), ", ", list(provenance.kernels)),
+          concat("Trials started from ", provenance.first_start, " to ", provenance.last_start, ".")};
 }
 
 }  // namespace normlab

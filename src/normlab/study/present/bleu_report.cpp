@@ -39,7 +39,7 @@ const TrialResult* partner_of(const ChartInput& input, const TrialResult& trial)
 }
 
 std::string bleu_interval(const Interval& interval) {
-  return str(signed_cell(interval.low, 2).text, " to ", signed_cell(interval.high, 2).text);
+  return concat(signed_cell(interval.low, 2).text, " to ", signed_cell(interval.high, 2).text);
 }
 
 Cell mean_cell(const std::vector<double>& values) {
@@ -68,7 +68,7 @@ Table mean_table(const ChartInput& input) {
       const TrialResult* partner = partner_of(input, trial);
       if (partner && variant != input.analysis.baseline) differences.push_back(score_of(trial) - score_of(*partner));
     }
-    std::vector<Cell> row = {text_cell(input.results.plan.variants[variant].label), text_cell(str(dev.size())),
+    std::vector<Cell> row = {text_cell(input.results.plan.variants[variant].label), text_cell(concat(dev.size())),
                              mean_cell(dev), mean_cell(test),
                              scores.size() > 1 ? number_cell(standard_deviation(scores), 2) : text_cell(dash)};
     row.push_back(differences.empty() ? text_cell(dash) : signed_cell(mean(differences), 2));
@@ -83,7 +83,7 @@ Table mean_table(const ChartInput& input) {
 // Statistics of the translated test text of a trial, line by line; empty when it is not there.
 StatisticRows test_rows(const ChartInput& input, const TrialResult& trial, const std::vector<std::string>& reference) {
   const TranslationConfig& config = input.results.plan.trials.front().config.translation;
-  const fs::path file = input.results.plan.folder / trial.folder / "translations" / str("test.", config.target);
+  const fs::path file = input.results.plan.folder / trial.folder / "translations" / concat("test.", config.target);
   if (!fs::exists(file)) return {};
   const std::vector<std::string> output = read_lines(file);
   if (output.size() != reference.size()) return {};
@@ -111,9 +111,9 @@ std::vector<std::string> test_reference(const Config& config) {
 Table output_table(const ChartInput& input) {
   const SignificanceOptions randomised{.test = PairedTest::randomization, .trials = 10000};
   const SignificanceOptions resampled{.test = PairedTest::bootstrap, .trials = 1000};
-  Table table{str("Test outputs against those of ", input.results.plan.variants[input.analysis.baseline].label,
-                  ", seed by seed: interval of ", resampled.trials, " paired resamples, p of ", randomised.trials,
-                  " randomisations"),
+  Table table{concat("Test outputs against those of ", input.results.plan.variants[input.analysis.baseline].label,
+                     ", seed by seed: interval of ", resampled.trials, " paired resamples, p of ", randomised.trials,
+                     " randomisations"),
               {{"", "trial", Align::left},
                {"BLEU", "", Align::right},
                {"difference", "", Align::right},

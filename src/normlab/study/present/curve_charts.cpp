@@ -80,8 +80,8 @@ Horizontal horizontal(const StudyResults& results, bool with_costs) {
   if (x.halved) x.axes.push_back({"second half", "training step", steps / 2});
   x.axes.push_back({"whole run", "training step"});
   if (!with_costs) return x;
-  x.axes.push_back({"tokens", x.tokens.name.empty() ? "tokens seen" : str("tokens seen (", x.tokens.name, ")")});
-  x.axes.push_back({"time", str("processor time of training (", x.time.name, ")")});
+  x.axes.push_back({"tokens", x.tokens.name.empty() ? "tokens seen" : concat("tokens seen (", x.tokens.name, ")")});
+  x.axes.push_back({"time", concat("processor time of training (", x.time.name, ")")});
   return x;
 }
 
@@ -122,12 +122,12 @@ Caption loss_caption(const ChartInput& input) {
   const std::string name = name_of(input.analysis.block);
   const std::string note =
       plan.folds.size() * plan.seeds.size() > 1
-          ? str("Mean over ", name, "s; bands are \xC2\xB1 1 standard error. Variation between ", name,
-                "s affects all variants equally, so judge differences by the paired chart below.")
+          ? concat("Mean over ", name, "s; bands are \xC2\xB1 1 standard error. Variation between ", name,
+                   "s affects all variants equally, so judge differences by the paired chart below.")
           : "One trial per variant: there is no band.";
-  return {
-      "loss", "Validation loss during training", note,
-      str("Curves of validation loss against training step, one for each of ", input.grid.places.size(), " variants.")};
+  return {"loss", "Validation loss during training", note,
+          concat("Curves of validation loss against training step, one for each of ", input.grid.places.size(),
+                 " variants.")};
 }
 
 }  // namespace
@@ -168,15 +168,15 @@ Figure block_panels(const ChartInput& input) {
   for (const TrialResult& trial : input.results.trials) numbers.insert(number_of(block, trial));
   const Horizontal x = horizontal(input.results, false);
   Panels chart{
-      {str(name, "s"), block == BlockKind::fold ? "Fold by fold" : "Seed by seed",
-       str("One panel for each ", block == BlockKind::fold ? "fold held out" : "seed", ", all on the same axes",
-           block == BlockKind::fold && plan.seeds.size() > 1 ? "; means over seeds." : "."),
-       str("Small charts of validation loss against training step, one for each ", name, ".")},
+      {concat(name, "s"), block == BlockKind::fold ? "Fold by fold" : "Seed by seed",
+       concat("One panel for each ", block == BlockKind::fold ? "fold held out" : "seed", ", all on the same axes",
+              block == BlockKind::fold && plan.seeds.size() > 1 ? "; means over seeds." : "."),
+       concat("Small charts of validation loss against training step, one for each ", name, ".")},
       x.axes,
       {y_title, true},
       {}};
   for (const int64_t number : numbers) {
-    chart.panels.push_back({str(name, " ", number), {}});
+    chart.panels.push_back({concat(name, " ", number), {}});
     for (size_t i = 0; i < plan.variants.size(); ++i) {
       const auto here = [&](const TrialResult& trial) {
         return trial.variant == i && number_of(block, trial) == number;

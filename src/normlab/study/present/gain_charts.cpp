@@ -49,7 +49,7 @@ const Config& config_of_variant(const Plan& plan, size_t variant) {
 DotSeries layer_series(const ChartInput& input, const Learned& learned, const std::vector<size_t>& variants,
                        int layer) {
   DotSeries series;
-  series.label = layer < 0 ? "all layers" : str("layer ", layer);
+  series.label = layer < 0 ? "all layers" : concat("layer ", layer);
   for (const size_t variant : variants) {
     const std::vector<double> values = values_of(input.results, learned, variant, layer);
     series.mean.push_back(values.empty() ? not_a_number : mean(values));
@@ -89,9 +89,9 @@ struct GainGroup {
 Figure gain_chart(const ChartInput& input, const Learned& learned, const GainGroup& group,
                   const std::set<int>& layers) {
   DotChart chart{{group.id, group.title,
-                  str("Mean over ", name_of(input.analysis.block), "s with 95 % interval; faint dots are ",
-                      name_of(input.analysis.block), "s. Layer 0 is nearest to the input."),
-                  str("The learned ", learned.name, " of each layer for each variant.")},
+                  concat("Mean over ", name_of(input.analysis.block), "s with 95 % interval; faint dots are ",
+                         name_of(input.analysis.block), "s. Layer 0 is nearest to the input."),
+                  concat("The learned ", learned.name, " of each layer for each variant.")},
                  group.categories,
                  group.x_title,
                  learned.axis,
@@ -113,7 +113,7 @@ std::vector<GainGroup> gain_groups(const ChartInput& input, const Learned& learn
   const Grid& grid = input.grid;
   const size_t count = grid.places.size();
   if (grid.dimensions.size() != 2) {
-    GainGroup all{str("Learned ", learned.name, " of each layer"), learned.id, "", {}, {}};
+    GainGroup all{concat("Learned ", learned.name, " of each layer"), learned.id, "", {}, {}};
     if (grid.dimensions.size() == 1) all.x_title = grid.dimensions[0].name;
     for (size_t i = 0; i < count; ++i) {
       all.variants.push_back(i);
@@ -126,8 +126,8 @@ std::vector<GainGroup> gain_groups(const ChartInput& input, const Learned& learn
   const Dimension &along = grid.dimensions[series], &across = grid.dimensions[1 - series];
   std::vector<GainGroup> groups;
   for (size_t i = 0; i < across.values.size(); ++i) {
-    groups.push_back({str("Learned ", learned.name, " of each layer, ", across.label(i)),
-                      str(learned.id, "-", i + 1),
+    groups.push_back({concat("Learned ", learned.name, " of each layer, ", across.label(i)),
+                      concat(learned.id, "-", i + 1),
                       along.name,
                       {},
                       along.values});

@@ -14,7 +14,7 @@
 namespace normlab {
 namespace {
 
-std::string percent(double share) { return str(signed_number(100 * share, 1), " %"); }
+std::string percent(double share) { return concat(signed_number(100 * share, 1), " %"); }
 
 const std::string& label_of(const ChartInput& input, size_t variant) {
   return input.results.plan.variants[variant].label;
@@ -37,13 +37,13 @@ IntervalChart empty_difference_chart(const Analysis& analysis, const std::string
                                      const std::string& baseline) {
   const BlockKind block = analysis.block;
   return {{id, title,
-           str("Mean of the paired differences with ", interval_name(analysis), " (",
-               block == BlockKind::fold ? "corrected resampled" : "paired", " t); dots are ", name_of(block), "s."),
-           str("For each variant the mean difference to ", baseline, " with its interval.")},
+           concat("Mean of the paired differences with ", interval_name(analysis), " (",
+                  block == BlockKind::fold ? "corrected resampled" : "paired", " t); dots are ", name_of(block), "s."),
+           concat("For each variant the mean difference to ", baseline, " with its interval.")},
           "difference in validation loss (nats per token)",
           name_of(block),
-          str("better than ", baseline),
-          str("worse than ", baseline),
+          concat("better than ", baseline),
+          concat("worse than ", baseline),
           {"difference", "relative", "Holm p"},
           {}};
 }
@@ -52,8 +52,8 @@ IntervalChart empty_difference_chart(const Analysis& analysis, const std::string
 
 Figure difference_chart(const ChartInput& input) {
   const std::string& baseline = label_of(input, input.analysis.baseline);
-  IntervalChart chart =
-      empty_difference_chart(input.analysis, "differences", str("Final validation loss against ", baseline), baseline);
+  IntervalChart chart = empty_difference_chart(input.analysis, "differences",
+                                               concat("Final validation loss against ", baseline), baseline);
   for (const Comparison& comparison : input.analysis.comparisons)
     chart.intervals.push_back(interval_row(input, comparison, label_of(input, comparison.variant)));
   return figure(chart);
@@ -68,8 +68,8 @@ std::vector<Figure> group_charts(const ChartInput& input, const std::vector<Grou
       return input.grid.dimensions[along].label(input.grid.places[variant][along]);
     };
     const std::string baseline = label(group.analysis.baseline);
-    charts.push_back(empty_difference_chart(group.analysis, str("differences-", charts.size() + 1),
-                                            str(group.label, ": against ", baseline), baseline));
+    charts.push_back(empty_difference_chart(group.analysis, concat("differences-", charts.size() + 1),
+                                            concat(group.label, ": against ", baseline), baseline));
     for (const Comparison& comparison : group.analysis.comparisons) {
       charts.back().intervals.push_back(interval_row(input, comparison, label(comparison.variant)));
       const IntervalRow& row = charts.back().intervals.back();
@@ -95,10 +95,10 @@ Figure time_chart(const ChartInput& input) {
                   "quartiles; whiskers: "
                   "up to 1.5 \xC3\x97 IQR; rings: outliers; diamond: mean; dots: trials.",
                   "Box plots of training time, one for each variant."},
-                 str("processor time of training (", unit.name, ")"),
+                 concat("processor time of training (", unit.name, ")"),
                  "trial",
                  {},
-                 {str("median (", unit.name, ")"), str("against ", label_of(input, input.analysis.baseline))}};
+                 {concat("median (", unit.name, ")"), concat("against ", label_of(input, input.analysis.baseline))}};
   if (input.grid.dimensions.size() == 2) chart.note_titles[1] = "against the baseline";
   const std::vector<double>& of_baseline = input.analysis.variants[input.analysis.baseline].cpu_seconds;
   for (size_t i = 0; i < input.analysis.variants.size(); ++i) {
@@ -118,7 +118,7 @@ std::optional<Figure> loss_map(const ChartInput& input) {
   const size_t series = input.styles.series;
   const Dimension &columns = input.grid.dimensions[series], &rows = input.grid.dimensions[1 - series];
   HeatMap map{{"grid", "Final validation loss over the grid",
-               str("Mean over the ", name_of(input.analysis.block), "s each has finished; lower is better."),
+               concat("Mean over the ", name_of(input.analysis.block), "s each has finished; lower is better."),
                "A table of mean final losses, darker is higher."},
               rows.name,
               columns.name,

@@ -51,7 +51,7 @@ Figure compute_chart(const ScalingAnalysis& analysis, const std::vector<Style>& 
            "One marker per run; lines: the lowest loss of any size at that compute by the fitted law, with 95 % bands; "
            "beyond the runs, up to ten times their operations, they are extrapolations.",
            "Final losses of all runs against their training operations, and the frontier of each scheme."},
-      .x_title = str("training operations, ", unit.name, "FLOP"),
+      .x_title = concat("training operations, ", unit.name, "FLOP"),
       .y_title = "final validation loss, nats per token",
       .series = {},
       .log_x = true,
@@ -83,11 +83,11 @@ Figure iso_chart(const SchemeFit& scheme, const Extent& flops) {
   for (const double each : budgets) sizes.include(optimum(scheme.fit.law, each, scheme.flops_per_param_token).n_params);
   const Prefix unit = prefix_of(sizes.high);
   const std::string name = spoken(scheme.scheme);
-  ScatterChart chart{.caption = {str("iso-", slug(name)), str("Curves of equal compute: ", name),
+  ScatterChart chart{.caption = {concat("iso-", slug(name)), concat("Curves of equal compute: ", name),
                                  "A line: the fitted loss of models of each size with the same training operations; "
                                  "its marker: the best size.",
                                  "Fitted loss against model size at several budgets of compute."},
-                     .x_title = str("parameters", unit.name.empty() ? "" : str(", ", unit.name)),
+                     .x_title = concat("parameters", unit.name.empty() ? "" : concat(", ", unit.name)),
                      .y_title = "fitted loss, nats per token",
                      .series = {},
                      .log_x = true,
@@ -96,7 +96,7 @@ Figure iso_chart(const SchemeFit& scheme, const Extent& flops) {
   for (size_t i = 0; i < budgets.size(); ++i) {
     const double product = budgets[i] / scheme.flops_per_param_token;
     const Optimum best = optimum(scheme.fit.law, budgets[i], scheme.flops_per_param_token);
-    ScatterSeries series{.label = str(si(budgets[i]), "FLOP"), .style = styles[i], .x = {}, .y = {}};
+    ScatterSeries series{.label = concat(si(budgets[i]), "FLOP"), .style = styles[i], .x = {}, .y = {}};
     if (std::isfinite(best.loss)) series.x = {best.n_params / unit.divisor}, series.y = {best.loss};
     for (const double n_params : between(sizes.low / 2, 2 * sizes.high, 50)) {
       series.line_x.push_back(n_params / unit.divisor);
@@ -113,11 +113,11 @@ Figure advantage_chart(const ScalingAnalysis& analysis, const std::vector<Style>
   const Prefix unit = prefix_of(range.high);
   const std::vector<double> compute = between(range.low, 100 * range.high, 40);
   const SchemeFit& baseline = analysis.schemes.front();
-  ScatterChart chart{.caption = {"scheme-against-scheme", str("Loss on the frontier, against ", baseline.scheme),
-                                 str("Below zero is better than ", baseline.scheme, "; 95 % bands. Runs end at ",
-                                     si(range.high), "FLOP; beyond that it is an extrapolation."),
+  ScatterChart chart{.caption = {"scheme-against-scheme", concat("Loss on the frontier, against ", baseline.scheme),
+                                 concat("Below zero is better than ", baseline.scheme, "; 95 % bands. Runs end at ",
+                                        si(range.high), "FLOP; beyond that it is an extrapolation."),
                                  "Difference of the lowest fitted losses at equal compute."},
-                     .x_title = str("training operations, ", unit.name, "FLOP"),
+                     .x_title = concat("training operations, ", unit.name, "FLOP"),
                      .y_title = "difference of loss, nats per token",
                      .series = {},
                      .log_x = true,
@@ -159,11 +159,11 @@ std::vector<Figure> residual_charts(const ScalingAnalysis& analysis) {
     for (const SchemeFit& scheme : analysis.schemes)
       for (const ScalingRun& run : scheme.runs) range.include(run.*member);
     const Prefix unit = prefix_of(range.high);
-    ScatterChart chart{.caption = {id, str("Residuals against ", what),
+    ScatterChart chart{.caption = {id, concat("Residuals against ", what),
                                    "Log of the measured loss minus log of the fitted one: 0.01 is about one percent. "
                                    "Curvature or a slope means that the law does not describe the runs.",
                                    "Residuals of the fit."},
-                       .x_title = str(what, unit.name.empty() ? "" : str(", ", unit.name)),
+                       .x_title = concat(what, unit.name.empty() ? "" : concat(", ", unit.name)),
                        .y_title = "residual of log loss",
                        .series = {},
                        .log_x = true,
@@ -198,8 +198,10 @@ std::vector<Figure> batch_charts(const ScalingAnalysis& analysis) {
                      .log_y = true};
   for (size_t g = 0; g < groups.size(); ++g) {
     const auto& [scheme, size] = groups[g];
-    ScatterSeries series{
-        .label = size.empty() ? spoken(scheme) : str(spoken(scheme), ", ", size), .style = styles[g], .x = {}, .y = {}};
+    ScatterSeries series{.label = size.empty() ? spoken(scheme) : concat(spoken(scheme), ", ", size),
+                         .style = styles[g],
+                         .x = {},
+                         .y = {}};
     for (const BatchFit& each : analysis.batches) {
       if (each.scheme != scheme || each.size != size) continue;
       const auto critical = [](const BatchLaw& law) { return law.critical(); };

@@ -28,9 +28,9 @@ std::vector<FitPart> fit_parts(const ScalingAnalysis& analysis) {
     if (!analysis.projections.empty()) parts[0].tables.push_back(projection_table(analysis));
     parts.push_back(
         {"Does the law describe the runs?",
-         str("The law is fitted to log loss with the Huber loss, from a full grid of starts. Intervals come from "
-             "a bootstrap and assume that the law is correct. ",
-             join(bootstrap_texts(analysis), " ")),
+         concat("The law is fitted to log loss with the Huber loss, from a full grid of starts. Intervals come from "
+                "a bootstrap and assume that the law is correct. ",
+                join(bootstrap_texts(analysis), " ")),
          residual_charts(analysis),
          {goodness_table(analysis), run_table(analysis)}});
   }
@@ -46,23 +46,23 @@ std::vector<FitPart> fit_parts(const ScalingAnalysis& analysis) {
 std::string subtitle_of(const ScalingAnalysis& analysis) {
   std::vector<std::string> schemes;
   for (const SchemeFit& each : analysis.schemes)
-    schemes.push_back(str(each.scheme.empty() ? "" : str(each.scheme, ": "), plural(each.runs.size(), "run")));
+    schemes.push_back(concat(each.scheme.empty() ? "" : concat(each.scheme, ": "), plural(each.runs.size(), "run")));
   return join(schemes, "; ");
 }
 
 std::string make_markdown(const ScalingAnalysis& analysis, const std::vector<FitPart>& parts,
                           const std::string& command) {
-  std::string out = str("# Scaling\n\n", markdown_text(subtitle_of(analysis)), "\n");
-  for (const std::string& sentence : scaling_findings(analysis)) out += str("\n", markdown_text(sentence), "\n");
-  for (const std::string& note : analysis.notes) out += str("\n> ", markdown_text(note), "\n");
+  std::string out = concat("# Scaling\n\n", markdown_text(subtitle_of(analysis)), "\n");
+  for (const std::string& sentence : scaling_findings(analysis)) out += concat("\n", markdown_text(sentence), "\n");
+  for (const std::string& note : analysis.notes) out += concat("\n> ", markdown_text(note), "\n");
   for (const FitPart& part : parts) {
-    out += str("\n## ", part.title, "\n\n", markdown_text(part.text), "\n");
+    out += concat("\n## ", part.title, "\n\n", markdown_text(part.text), "\n");
     for (const Figure& each : part.figures)
-      out += str("\n![", markdown_text(each.caption.title), "](charts/", each.caption.id, ".svg)\n\n",
-                 each.caption.note, "\n");
-    for (const Table& table : part.tables) out += str("\n", markdown_text(table.caption), "\n\n", markdown(table));
+      out += concat("\n![", markdown_text(each.caption.title), "](charts/", each.caption.id, ".svg)\n\n",
+                    each.caption.note, "\n");
+    for (const Table& table : part.tables) out += concat("\n", markdown_text(table.caption), "\n\n", markdown(table));
   }
-  return out + str("\n## Repeat it\n\n```\n", command, "\n```\n");
+  return out + concat("\n## Repeat it\n\n```\n", command, "\n```\n");
 }
 
 }  // namespace
@@ -79,13 +79,13 @@ ReportFiles make_scaling_report(const ScalingAnalysis& analysis, const std::vect
             .notices = analysis.notes,
             .sections = {},
             .command = join(command, " "),
-            .footer = {str("normlab ", NORMLAB_VERSION)}};
+            .footer = {concat("normlab ", NORMLAB_VERSION)}};
   ReportFiles files;
   for (const FitPart& part : parts) {
     page.sections.push_back({part.title, part.text, {}});
     for (const Figure& each : part.figures) {
       page.sections.back().blocks.push_back(html(each));
-      files.emplace_back(str("charts/", each.caption.id, ".svg"), svg_file(each));
+      files.emplace_back(concat("charts/", each.caption.id, ".svg"), svg_file(each));
     }
     for (const Table& table : part.tables) page.sections.back().blocks.push_back(html(table));
   }

@@ -25,20 +25,20 @@ std::string sentence_of(const Projection& projection, const ScalingAnalysis& ana
   const Estimate &loss = projection.advantage.loss_difference, &factor = projection.advantage.compute_factor;
   const std::string rival = analysis.schemes[projection.scheme].scheme, baseline = analysis.schemes.front().scheme;
   const auto interval_text = [](const Estimate& estimate) {
-    return str("95 % interval ", short_number(estimate.interval.low, 3), " to ",
-               short_number(estimate.interval.high, 3));
+    return concat("95 % interval ", short_number(estimate.interval.low, 3), " to ",
+                  short_number(estimate.interval.high, 3));
   };
-  std::string out = projection.multiple > 1 ? str("At ", projection.multiple,
-                                                  " times the operations of the largest run, an extrapolation, ")
+  std::string out = projection.multiple > 1 ? concat("At ", projection.multiple,
+                                                     " times the operations of the largest run, an extrapolation, ")
                                             : std::string("At the operations of the largest run ");
   const bool shown = loss.interval.low > 0 || loss.interval.high < 0;
   if (shown)
-    out += str("the best ", rival, " is expected ", loss.value < 0 ? "below" : "above", " the best ", baseline);
+    out += concat("the best ", rival, " is expected ", loss.value < 0 ? "below" : "above", " the best ", baseline);
   else
-    out += str("the best ", rival, " and the best ", baseline, " do not differ significantly");
-  return str(out, ": difference of loss ", short_number(loss.value, 3), " nats, ", interval_text(loss), "; ", baseline,
-             " needs ", short_number(factor.value, 3), " times as many operations for the same loss, ",
-             interval_text(factor), ".");
+    out += concat("the best ", rival, " and the best ", baseline, " do not differ significantly");
+  return concat(out, ": difference of loss ", short_number(loss.value, 3), " nats, ", interval_text(loss), "; ",
+                baseline, " needs ", short_number(factor.value, 3), " times as many operations for the same loss, ",
+                interval_text(factor), ".");
 }
 
 }  // namespace
@@ -46,37 +46,38 @@ std::string sentence_of(const Projection& projection, const ScalingAnalysis& ana
 std::string spoken(const std::string& scheme) { return scheme.empty() ? "the points" : scheme; }
 
 std::string estimate_text(double value, const Interval& interval, int digits) {
-  return str(short_number(value, digits), " (", short_number(interval.low, digits), " to ",
-             short_number(interval.high, digits), ")");
+  return concat(short_number(value, digits), " (", short_number(interval.low, digits), " to ",
+                short_number(interval.high, digits), ")");
 }
 
 std::vector<std::string> scaling_findings(const ScalingAnalysis& analysis) {
   std::vector<std::string> found;
   for (const SameSize& each : analysis.same_size) {
     const auto lower = std::count_if(each.differences.begin(), each.differences.end(), [](double d) { return d < 0; });
-    found.push_back(str("At the same size and horizon ", analysis.schemes[each.scheme].scheme, " ends ",
-                        significant(std::abs(each.test.mean), 3), " nats ", each.test.mean < 0 ? "below " : "above ",
-                        analysis.schemes.front().scheme, " on average over ", each.differences.size(),
-                        " pairs of runs (95 % interval of the difference ", short_number(each.test.interval.low, 3),
-                        " to ", short_number(each.test.interval.high, 3), "; lower in ", lower, " of ",
-                        each.differences.size(), ")."));
+    found.push_back(concat("At the same size and horizon ", analysis.schemes[each.scheme].scheme, " ends ",
+                           significant(std::abs(each.test.mean), 3), " nats ", each.test.mean < 0 ? "below " : "above ",
+                           analysis.schemes.front().scheme, " on average over ", each.differences.size(),
+                           " pairs of runs (95 % interval of the difference ", short_number(each.test.interval.low, 3),
+                           " to ", short_number(each.test.interval.high, 3), "; lower in ", lower, " of ",
+                           each.differences.size(), ")."));
   }
   for (const Projection& each : analysis.projections)
     if (each.multiple == 1) found.push_back(sentence_of(each, analysis));
   if (analysis.shared)
-    found.push_back(str(analysis.shared->p_value <= 0.05 ? "The schemes do not share their exponents"
-                                                         : "The data are consistent with shared exponents",
-                        " (p ", p_text(analysis.shared->p_value),
-                        "; shared they are exp_params = ", significant(analysis.shared->exp_params, 3),
-                        ", exp_tokens = ", significant(analysis.shared->exp_tokens, 3), ")."));
+    found.push_back(concat(analysis.shared->p_value <= 0.05 ? "The schemes do not share their exponents"
+                                                            : "The data are consistent with shared exponents",
+                           " (p ", p_text(analysis.shared->p_value),
+                           "; shared they are exp_params = ", significant(analysis.shared->exp_params, 3),
+                           ", exp_tokens = ", significant(analysis.shared->exp_tokens, 3), ")."));
   for (const Projection& each : analysis.projections)
     if (each.multiple == 100) found.push_back(sentence_of(each, analysis));
   for (const SchemeFit& each : analysis.schemes) {
     const ScalingLaw& law = each.fit.law;
-    found.push_back(str(spoken(each.scheme), ": L = ", short_number(law.floor, 3), " + ", significant(law.a_params, 3),
-                        " / N^", significant(law.exp_params, 3), " + ", significant(law.b_tokens, 3), " / D^",
-                        significant(law.exp_tokens, 3), ", within ", significant(100 * each.fit.goodness.rms, 2),
-                        " % of ", plural(each.runs.size(), "run"), " (root mean square)."));
+    found.push_back(concat(spoken(each.scheme), ": L = ", short_number(law.floor, 3), " + ",
+                           significant(law.a_params, 3), " / N^", significant(law.exp_params, 3), " + ",
+                           significant(law.b_tokens, 3), " / D^", significant(law.exp_tokens, 3), ", within ",
+                           significant(100 * each.fit.goodness.rms, 2), " % of ", plural(each.runs.size(), "run"),
+                           " (root mean square)."));
   }
   return found;
 }
@@ -87,13 +88,13 @@ std::vector<std::string> bootstrap_texts(const ScalingAnalysis& analysis) {
     const auto& [kind, chosen, variance] = each.fit.resampling;
     constexpr size_t few_runs = 20;
     const bool unequal = variance.p_value <= unequal_variance;
-    const std::string found = str(
+    const std::string found = concat(
         unequal ? "the size of the residuals may depend on N or D" : "their size does not show a dependence on N or D",
         " (test of Breusch and Pagan on their sizes, p ", p_text(variance.p_value),
         !unequal && each.runs.size() < few_runs ? "; with few runs the test has little power" : "", ")");
-    texts.push_back(str("Intervals", each.scheme.empty() ? "" : str(" of ", each.scheme), ": ",
-                        bootstrap_names[static_cast<size_t>(kind)], " bootstrap, ",
-                        chosen ? str("because ", found) : str("as asked for; ", found), "."));
+    texts.push_back(concat("Intervals", each.scheme.empty() ? "" : concat(" of ", each.scheme), ": ",
+                           bootstrap_names[static_cast<size_t>(kind)], " bootstrap, ",
+                           chosen ? concat("because ", found) : concat("as asked for; ", found), "."));
   }
   return texts;
 }
@@ -126,7 +127,7 @@ Table goodness_table(const ScalingAnalysis& analysis) {
                {"largest residual", "largest"}},
               {}};
   const auto add = [&](const SchemeFit& each, const char* name, const Goodness& goodness, int n_coefficients) {
-    table.rows.push_back({text_cell(each.scheme.empty() ? name : str(each.scheme, ", ", name)),
+    table.rows.push_back({text_cell(each.scheme.empty() ? name : concat(each.scheme, ", ", name)),
                           count_cell(each.runs.size()), count_cell(static_cast<size_t>(n_coefficients)),
                           number_cell(goodness.r_squared), number_cell(goodness.rms, 3),
                           number_cell(goodness.largest, 3)});
@@ -140,18 +141,18 @@ Table goodness_table(const ScalingAnalysis& analysis) {
 
 Table projection_table(const ScalingAnalysis& analysis) {
   const std::string baseline = analysis.schemes.empty() ? "" : analysis.schemes.front().scheme;
-  Table table{str("On the compute-optimal frontiers, against ", baseline,
-                  ", with 95 % intervals; all but the first of ", "each scheme are extrapolations"),
+  Table table{concat("On the compute-optimal frontiers, against ", baseline,
+                     ", with 95 % intervals; all but the first of ", "each scheme are extrapolations"),
               {{"scheme", "scheme", Align::left, Best::none},
                {"operations", "flops"},
                {"times the largest run", "multiple"},
                {"difference of loss, nats", "loss_difference"},
-               {str("operations that ", baseline, " needs for the same loss, as a multiple"), "compute_factor"}},
+               {concat("operations that ", baseline, " needs for the same loss, as a multiple"), "compute_factor"}},
               {}};
   for (const Projection& each : analysis.projections)
     table.rows.push_back({text_cell(analysis.schemes[each.scheme].scheme),
                           {si(each.advantage.flops), each.advantage.flops},
-                          {str(each.multiple), each.multiple},
+                          {concat(each.multiple), each.multiple},
                           estimate_cell(each.advantage.loss_difference.value, each.advantage.loss_difference.interval),
                           estimate_cell(each.advantage.compute_factor.value, each.advantage.compute_factor.interval)});
   return table;
@@ -217,7 +218,7 @@ std::string plain_text(const Table& table) {
       std::ptrdiff_t widest = 0;
       for (const auto& each : lines) widest = std::max(widest, width_of(each[i]));
       const std::string space(static_cast<size_t>(widest - width_of(line[i])), ' ');
-      out += str(" ", i == 0 ? "" : " ", table.columns[i].align == Align::left ? line[i] + space : space + line[i]);
+      out += concat(" ", i == 0 ? "" : " ", table.columns[i].align == Align::left ? line[i] + space : space + line[i]);
     }
     while (out.back() == ' ') out.pop_back();
     out += "\n";

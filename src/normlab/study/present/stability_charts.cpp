@@ -100,8 +100,8 @@ bool has_values(const DotChart& chart) {
 
 std::string with_sensitivity(const Sensitivity& of) {
   if (of.values.empty()) return of.label;
-  const std::string error = of.values.size() > 1 ? str(" \xC2\xB1 ", significant(standard_error(of.values), 2)) : "";
-  return str(of.label, ": ", significant(mean(of.values), 3), error);
+  const std::string error = of.values.size() > 1 ? concat(" \xC2\xB1 ", significant(standard_error(of.values), 2)) : "";
+  return concat(of.label, ": ", significant(mean(of.values), 3), error);
 }
 
 std::optional<Figure> rate_chart(const ChartInput& input) {
@@ -134,7 +134,7 @@ std::optional<Figure> logits_against(const ChartInput& input) {
   const auto lines = along ? lines_along(input.grid, *along) : std::nullopt;
   if (!lines) return std::nullopt;
   const Dimension& dimension = input.grid.dimensions[*along];
-  DotChart chart{{"logits-end", str("Largest attention logit against ", dimension.name),
+  DotChart chart{{"logits-end", concat("Largest attention logit against ", dimension.name),
                   "At the last probe of each trial, over all layers and heads; mean over trials \xC2\xB1 1 standard "
                   "error, faint dots are trials.",
                   "The largest attention logit at the end for each value, one series for each variant."},
@@ -234,15 +234,15 @@ std::vector<Figure> stability_charts(const ChartInput& input) {
   constexpr const char* note = "Mean over trials; the band spans the smallest to the largest trial.";
   add(rate_chart(input));
   add(over_time(input,
-                {"logits", "Largest attention logit during training", str("Over all layers and heads. ", note),
+                {"logits", "Largest attention logit during training", concat("Over all layers and heads. ", note),
                  "Curves of the largest attention logit against training step."},
                 {"largest attention logit", true, true}, &AttentionPoint::max_logit));
   add(over_time(
       input,
       {"entropy", "Entropy of attention during training",
-       str("Mean over layers, heads and queries of the entropy as a share of its largest value: 0 is one key, "
-           "1 is uniform. ",
-           note),
+       concat("Mean over layers, heads and queries of the entropy as a share of its largest value: 0 is one key, "
+              "1 is uniform. ",
+              note),
        "Curves of the relative entropy of attention against training step."},
       {"relative entropy", false}, &AttentionPoint::relative_entropy));
   add(logits_against(input));

@@ -88,7 +88,7 @@ LearnedLayers learned_layers(const StudyResults& results) {
 
 void add_layer_columns(Table& table, const char* name, const std::set<int>& layers) {
   for (const int layer : layers)
-    table.columns.push_back({layer < 0 ? std::string(name) : str(name, "_layer_", layer), "", Align::right});
+    table.columns.push_back({layer < 0 ? std::string(name) : concat(name, "_layer_", layer), "", Align::right});
 }
 
 void add_layer_cells(std::vector<Cell>& row, const std::vector<LayerValue>& values, const std::set<int>& layers) {
@@ -102,11 +102,11 @@ void add_layer_cells(std::vector<Cell>& row, const std::vector<LayerValue>& valu
 std::vector<Cell> trial_row(const ChartInput& input, const TrialResult& trial, const LearnedLayers& layers) {
   std::vector<Cell> row = {text_cell(input.results.plan.variants[trial.variant].label)};
   add_grid_cells(row, input.grid, trial.variant);
-  row.push_back({str(trial.fold), trial.fold});
-  row.push_back(text_cell(str(trial.seed)));
+  row.push_back({concat(trial.fold), trial.fold});
+  row.push_back(text_cell(concat(trial.seed)));
   row.push_back(text_cell(name_of(trial.record.status)));
   const bool begun = !trial.curve.empty(), done = is_finished(trial);
-  row.push_back({begun ? str(trial.curve.back().step) : dash,
+  row.push_back({begun ? concat(trial.curve.back().step) : dash,
                  begun ? static_cast<double>(trial.curve.back().step) : not_a_number});
   row.push_back(cell(done ? std::optional(trial.curve.back().loss) : std::nullopt));
   row.push_back(cell(begun ? std::optional(best_loss(trial)) : std::nullopt));

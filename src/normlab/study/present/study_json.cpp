@@ -27,7 +27,8 @@ Json differences_json(const ChartInput& input) {
   Json all = Json::object();
   for (const Comparison& comparison : input.analysis.comparisons) {
     Json& blocks = all[input.results.plan.variants[comparison.variant].label] = Json::object();
-    for (size_t i = 0; i < comparison.blocks.size(); ++i) blocks[str(comparison.blocks[i])] = comparison.differences[i];
+    for (size_t i = 0; i < comparison.blocks.size(); ++i)
+      blocks[concat(comparison.blocks[i])] = comparison.differences[i];
   }
   return all;
 }

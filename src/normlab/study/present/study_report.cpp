@@ -40,19 +40,20 @@ Charts draw_charts(const ChartInput& input, const std::vector<Group>& groups) {
 std::string friedman_text(const ChartInput& input) {
   const Analysis& analysis = input.analysis;
   if (!analysis.friedman)
-    return str("The Friedman test over all variants needs two ", name_of(analysis.block),
-               "s that every variant has finished.");
+    return concat("The Friedman test over all variants needs two ", name_of(analysis.block),
+                  "s that every variant has finished.");
   const FriedmanTest& test = *analysis.friedman;
-  return str("Friedman test that all ", analysis.ranked.size(), " variants rank equally over ", analysis.ranked_blocks,
-             " ", name_of(analysis.block),
-             "s: Iman and Davenport's F = ", std::isfinite(test.f) ? significant(test.f, 3) : "infinite", ", p ",
-             p_text(test.f_p_value), ". Average ranks that differ by ",
-             significant(nemenyi_critical_difference(analysis.ranked.size(), analysis.ranked_blocks), 3),
-             " or more are significantly different at 95 % over all pairs (Nemenyi).",
-             analysis.block == BlockKind::fold
-                 ? " Both assume independent folds, but folds share most of their training text: this p is too small "
-                   "and this distance too short. They are a second opinion, not the verdict."
-                 : "");
+  return concat(
+      "Friedman test that all ", analysis.ranked.size(), " variants rank equally over ", analysis.ranked_blocks, " ",
+      name_of(analysis.block),
+      "s: Iman and Davenport's F = ", std::isfinite(test.f) ? significant(test.f, 3) : "infinite", ", p ",
+      p_text(test.f_p_value), ". Average ranks that differ by ",
+      significant(nemenyi_critical_difference(analysis.ranked.size(), analysis.ranked_blocks), 3),
+      " or more are significantly different at 95 % over all pairs (Nemenyi).",
+      analysis.block == BlockKind::fold
+          ? " Both assume independent folds, but folds share most of their training text: this p is too small "
+            "and this distance too short. They are a second opinion, not the verdict."
+          : "");
 }
 
 constexpr const char* tests_over_seeds =
@@ -76,7 +77,7 @@ struct Part {
 };
 
 Part group_part(const ChartInput& input, const std::vector<Group>& groups, const Charts& charts) {
-  Part part{str("Within each ", input.grid.dimensions[1 - input.styles.series].name), ""};
+  Part part{concat("Within each ", input.grid.dimensions[1 - input.styles.series].name), ""};
   std::vector<std::string> sentences;
   for (const Group& group : groups) sentences.push_back(verdict(input.results, group.analysis).sentence);
   part.text = join(sentences, " ");
@@ -105,7 +106,7 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
        {},
        {speed_table(input)}});
   parts.push_back({"What does it cost?", "", {&charts.time}});
-  parts.push_back({str("Does it hold in every ", name_of(input.analysis.block), "?"), "", {&charts.blocks}});
+  parts.push_back({concat("Does it hold in every ", name_of(input.analysis.block), "?"), "", {&charts.blocks}});
   if (!charts.stability.empty())
     parts.push_back(
         {"How stable is it?",
@@ -135,7 +136,7 @@ Section setup_section(const ChartInput& input) {
   const Table differences = config_table(input);
   Section section{"Set-up", "", {}};
   if (differences.columns.size() == 2)
-    section.text = str("The variants differ in ", differences.columns[1].title, " only.");
+    section.text = concat("The variants differ in ", differences.columns[1].title, " only.");
   else
     section.blocks.push_back(folded(differences));
   section.blocks.push_back(collapsed("study.toml", code_block(to_toml(input.results.plan.spec))));
@@ -165,23 +166,23 @@ Page make_page(const ChartInput& input, const std::vector<Part>& parts, const Ve
 }
 
 std::string make_markdown(const ChartInput& input, const std::vector<Part>& parts, const Verdict& verdict) {
-  std::string out = str("# ", markdown_text(title_of(input.results.plan)), "\n\n", subtitle_of(input.results), "\n\n**",
-                        markdown_text(verdict.sentence), "**\n");
-  if (!verdict.detail.empty()) out += str("\n", markdown_text(verdict.detail), "\n");
-  for (const std::string& notice : verdict.notices) out += str("\n> ", markdown_text(notice), "\n");
+  std::string out = concat("# ", markdown_text(title_of(input.results.plan)), "\n\n", subtitle_of(input.results),
+                           "\n\n**", markdown_text(verdict.sentence), "**\n");
+  if (!verdict.detail.empty()) out += concat("\n", markdown_text(verdict.detail), "\n");
+  for (const std::string& notice : verdict.notices) out += concat("\n> ", markdown_text(notice), "\n");
   for (const Part& part : parts) {
-    out += str("\n## ", markdown_text(part.title), "\n");
-    if (!part.text.empty()) out += str("\n", markdown_text(part.text), "\n");
+    out += concat("\n## ", markdown_text(part.title), "\n");
+    if (!part.text.empty()) out += concat("\n", markdown_text(part.text), "\n");
     for (const Figure* each : part.figures)
-      out += str("\n![", markdown_text(each->caption.title), "](charts/", each->caption.id, ".svg)\n\n",
-                 each->caption.note, "\n");
-    for (const Table& table : part.tables) out += str("\n", markdown_text(table.caption), "\n\n", markdown(table));
-    if (!part.after.empty()) out += str("\n", markdown_text(part.after), "\n");
+      out += concat("\n![", markdown_text(each->caption.title), "](charts/", each->caption.id, ".svg)\n\n",
+                    each->caption.note, "\n");
+    for (const Table& table : part.tables) out += concat("\n", markdown_text(table.caption), "\n\n", markdown(table));
+    if (!part.after.empty()) out += concat("\n", markdown_text(part.after), "\n");
   }
-  out += str("\n## Set-up\n\n", markdown(config_table(input)), "\n## Repeat it\n\n```\n",
-             commands(input.results, input.analysis), "\n```\n");
+  out += concat("\n## Set-up\n\n", markdown(config_table(input)), "\n## Repeat it\n\n```\n",
+                commands(input.results, input.analysis), "\n```\n");
   for (const std::string& line : provenance_lines(input.results.provenance))
-    out += str("\n", markdown_text(line), "\n");
+    out += concat("\n", markdown_text(line), "\n");
   return out;
 }
 
@@ -199,7 +200,7 @@ StudyReport make_report(const StudyResults& results, const Analysis& analysis) {
   report.json = make_json(input, groups, report.verdict);
   for (const Part& part : parts)
     for (const Figure* each : part.figures)
-      report.files.emplace_back(str("charts/", each->caption.id, ".svg"), svg_file(*each));
+      report.files.emplace_back(concat("charts/", each->caption.id, ".svg"), svg_file(*each));
   report.files.emplace_back("summary.csv", csv(summary_table(input)));
   report.files.emplace_back("trials.csv", csv(trial_table(input)));
   report.files.emplace_back("report.json", report.json);
@@ -211,7 +212,7 @@ StudyReport make_report(const StudyResults& results, const Analysis& analysis) {
 void write_report(const std::filesystem::path& folder, const ReportFiles& files) {
   std::error_code problem;
   std::filesystem::create_directories(folder / "charts", problem);
-  if (problem) throw Error((folder / "charts").string(), str("cannot create the folder: ", problem.message(), "."));
+  if (problem) throw Error((folder / "charts").string(), concat("cannot create the folder: ", problem.message(), "."));
   for (const auto& [name, content] : files) write_file_atomically(folder / name, content);
 }
 

@@ -27,22 +27,22 @@ std::string interval_text(const std::optional<Interval>& interval, int least, bo
   const auto shown = [&](double value) {
     return with_sign ? signed_number(value, decimals) : with_minus(fixed(value, decimals));
   };
-  return str(shown(interval->low), " to ", shown(interval->high));
+  return concat(shown(interval->low), " to ", shown(interval->high));
 }
 
 std::string row_name(const ChartInput& input, size_t variant) {
   const std::string& label = input.results.plan.variants[variant].label;
-  return variant == input.analysis.baseline ? str(label, " (baseline)") : label;
+  return variant == input.analysis.baseline ? concat(label, " (baseline)") : label;
 }
 
 std::string blocks_text(const std::optional<SpeedUp>& speed) {
   if (!speed) return dash;
-  return str(speed->reached(), " of ", speed->ratios.size());
+  return concat(speed->reached(), " of ", speed->ratios.size());
 }
 
 Cell factor_cell(const std::optional<SpeedUp>& speed) {
   if (!speed || !speed->factor) return text_cell(dash);
-  return {str(bound_sign(*speed), significant(*speed->factor, 3)), *speed->factor};
+  return {concat(bound_sign(*speed), significant(*speed->factor, 3)), *speed->factor};
 }
 
 }  // namespace
@@ -53,21 +53,21 @@ Table loss_table(const ChartInput& input) {
     longest = std::max(longest, median_if_any(summary.cpu_seconds).value_or(0));
   const Unit unit = time_unit(longest);
   Table table{
-      str("Validation loss at the end of training, nats per token; means over ", name_of(input.analysis.block), "s"),
+      concat("Validation loss at the end of training, nats per token; means over ", name_of(input.analysis.block), "s"),
       {{"", "variant", Align::left},
        {"trials", "", Align::right},
        {"final loss", "", Align::right, Best::lowest},
        {"std. error", "", Align::right},
        {"best during training", "", Align::right, Best::lowest},
        {"average rank", "", Align::right, Best::lowest},
-       {str("processor time (", unit.name, ")"), "", Align::right}},
+       {concat("processor time (", unit.name, ")"), "", Align::right}},
       {}};
   for (size_t i = 0; i < input.analysis.variants.size(); ++i) {
     const VariantSummary& summary = input.analysis.variants[i];
     const auto seconds = median_if_any(summary.cpu_seconds);
     table.rows.push_back({text_cell(row_name(input, i)),
-                          text_cell(str(summary.finished, " of ", summary.planned,
-                                        summary.diverged > 0 ? str(", ", summary.diverged, " diverged") : "")),
+                          text_cell(concat(summary.finished, " of ", summary.planned,
+                                           summary.diverged > 0 ? concat(", ", summary.diverged, " diverged") : "")),
                           loss_cell(summary.mean), loss_cell(summary.standard_error), loss_cell(summary.mean_best),
                           number_or_dash(summary.average_rank),
                           number_or_dash(seconds ? std::optional(*seconds / unit.divisor) : std::nullopt)});
@@ -76,10 +76,10 @@ Table loss_table(const ChartInput& input) {
 }
 
 Table test_table(const ChartInput& input) {
-  Table table{str("Difference to ", input.results.plan.variants[input.analysis.baseline].label,
-                  " in final validation loss; negative is better"),
+  Table table{concat("Difference to ", input.results.plan.variants[input.analysis.baseline].label,
+                     " in final validation loss; negative is better"),
               {{"", "variant", Align::left},
-               {str(name_of(input.analysis.block), "s"), "", Align::right},
+               {concat(name_of(input.analysis.block), "s"), "", Align::right},
                {"difference", "", Align::right},
                {interval_name(input.analysis), "", Align::right},
                {"Holm p", "", Align::right},
@@ -96,13 +96,13 @@ Table test_table(const ChartInput& input) {
 }
 
 Table speed_table(const ChartInput& input) {
-  const std::string goal = input.analysis.target
-                               ? str("a validation loss of ", number(*input.analysis.target))
-                               : str("the final loss of ", input.results.plan.variants[input.analysis.baseline].label,
+  const std::string goal =
+      input.analysis.target ? concat("a validation loss of ", format_number(*input.analysis.target))
+                            : concat("the final loss of ", input.results.plan.variants[input.analysis.baseline].label,
                                      " in the same ", name_of(input.analysis.block));
-  Table table{str("Convergence to ", goal, "; a speed-up above 1 is faster than the baseline"),
+  Table table{concat("Convergence to ", goal, "; a speed-up above 1 is faster than the baseline"),
               {{"", "variant", Align::left},
-               {str(name_of(input.analysis.block), "s that reach it"), "", Align::right},
+               {concat(name_of(input.analysis.block), "s that reach it"), "", Align::right},
                {"steps", "", Align::right, Best::lowest},
                {"speed-up, steps", "", Align::right},
                {interval_name(input.analysis), "", Align::right},

@@ -36,9 +36,9 @@ Cell loss_at(const TunedVariant& tuned, double value) {
 
 std::optional<Figure> tuning_chart(const ChartInput& input) {
   const Plan& plan = input.results.plan;
-  ScatterChart chart{{"tuning", str("Tuning: final loss against ", short_key(input.results)),
-                      str("One trial per value and variant, at full length, on seed ", plan.spec.tune.seed,
-                          ", which the study itself does not use."),
+  ScatterChart chart{{"tuning", concat("Tuning: final loss against ", short_key(input.results)),
+                      concat("One trial per value and variant, at full length, on seed ", plan.spec.tune.seed,
+                             ", which the study itself does not use."),
                       "The final validation loss for each tuned value, one line per variant."},
                      short_key(input.results),
                      "validation loss (nats per token)",
@@ -59,11 +59,11 @@ std::optional<Figure> tuning_chart(const ChartInput& input) {
 
 Table tuning_table(const ChartInput& input) {
   const Plan& plan = input.results.plan;
-  Table table{str("Final validation loss of the tuning trials, by ", plan.spec.tune.key),
+  Table table{concat("Final validation loss of the tuning trials, by ", plan.spec.tune.key),
               {{"", "variant", Align::left}, {"chosen", "chosen"}},
               {}};
   const std::vector<double> values = all_values(input.results);
-  for (const double value : values) table.columns.push_back({number(value)});
+  for (const double value : values) table.columns.push_back({format_number(value)});
   for (size_t v = 0; v < plan.tuned.size(); ++v) {
     const TunedVariant& tuned = plan.tuned[v];
     table.rows.push_back({text_cell(plan.variants[v].label),
@@ -76,28 +76,29 @@ Table tuning_table(const ChartInput& input) {
 
 std::string tuning_text(const ChartInput& input) {
   const StudyResults& results = input.results;
-  return str("Every variant was trained once per value of ", results.plan.spec.tune.key,
-             " at full length, and its own best value is used in the study: ",
-             plural(results.tuning_trials, "tuning trial"), ", ", clock_time(results.tuning_cpu_seconds),
-             " of processor time, compared with ", clock_time(results.trials_cpu_seconds), " for the study itself.");
+  return concat("Every variant was trained once per value of ", results.plan.spec.tune.key,
+                " at full length, and its own best value is used in the study: ",
+                plural(results.tuning_trials, "tuning trial"), ", ", clock_time(results.tuning_cpu_seconds),
+                " of processor time, compared with ", clock_time(results.trials_cpu_seconds), " for the study itself.");
 }
 
 std::vector<std::string> tuning_notices(const StudyResults& results) {
   const Plan& plan = results.plan;
   std::vector<std::string> notices;
   if (!plan.is_tuned())
-    notices.push_back(str("The tuning of ", plan.spec.tune.key, " has not finished; trials start after it."));
+    notices.push_back(concat("The tuning of ", plan.spec.tune.key, " has not finished; trials start after it."));
   std::vector<std::string> extended;
   for (size_t v = 0; v < plan.tuned.size(); ++v) {
     const TunedVariant& tuned = plan.tuned[v];
     if (tuned.extended) extended.push_back(plan.variants[v].label);
     if (tuned.at_edge())
-      notices.push_back(str("The best ", short_key(results), " of ", plan.variants[v].label, ", ",
-                            tuned.values[*tuned.best],
-                            ", lies at the edge of its grid; a value beyond it may be better."));
+      notices.push_back(concat("The best ", short_key(results), " of ", plan.variants[v].label, ", ",
+                               tuned.values[*tuned.best],
+                               ", lies at the edge of its grid; a value beyond it may be better."));
   }
   if (!extended.empty())
-    notices.push_back(str("The grid of ", short_key(results), " was extended once for: ", join(extended, "; "), "."));
+    notices.push_back(
+        concat("The grid of ", short_key(results), " was extended once for: ", join(extended, "; "), "."));
   return notices;
 }
 

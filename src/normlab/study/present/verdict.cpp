@@ -26,43 +26,45 @@ std::string amount(double value, int decimals) { return with_minus(fixed(value, 
 // "0.012 to 0.030": of a gain when the difference is one, so that the numbers agree with the word "below".
 std::string size_of_gain(const Interval& interval, double mean, int decimals) {
   const bool below = mean < 0;
-  return str(amount(below ? -interval.high : interval.low, decimals), " to ",
-             amount(below ? -interval.low : interval.high, decimals));
+  return concat(amount(below ? -interval.high : interval.low, decimals), " to ",
+                amount(below ? -interval.low : interval.high, decimals));
 }
 
 std::string difference_text(const Comparison& comparison) {
-  return str(amount(std::fabs(*comparison.mean), decimals_for(*comparison.mean)), " nats (",
-             fixed(std::fabs(100 * *comparison.relative), 1), " %) ", *comparison.mean < 0 ? "below" : "above");
+  return concat(amount(std::fabs(*comparison.mean), decimals_for(*comparison.mean)), " nats (",
+                fixed(std::fabs(100 * *comparison.relative), 1), " %) ", *comparison.mean < 0 ? "below" : "above");
 }
 
 std::string evidence_text(const Analysis& analysis, const Comparison& comparison) {
   const BlockKind block = analysis.block;
   const std::string blocks = plural(comparison.blocks.size(), name_of(block));
   if (!comparison.t) {
-    return comparison.blocks.size() < 2 ? str("; one ", name_of(block), ", which does not show whether this is chance")
-                                        : str("; the same difference in all ", blocks, ", so there is nothing to test");
+    return comparison.blocks.size() < 2
+               ? concat("; one ", name_of(block), ", which does not show whether this is chance")
+               : concat("; the same difference in all ", blocks, ", so there is nothing to test");
   }
   const int decimals = decimals_for(*comparison.mean, *comparison.adjusted);
-  return str("; ", interval_name(analysis), " ", size_of_gain(*comparison.adjusted, *comparison.mean, decimals),
-             "; Holm-corrected p ", p_text(*comparison.holm_p), "; ", blocks);
+  return concat("; ", interval_name(analysis), " ", size_of_gain(*comparison.adjusted, *comparison.mean, decimals),
+                "; Holm-corrected p ", p_text(*comparison.holm_p), "; ", blocks);
 }
 
 std::string answer(const StudyResults& results, const Analysis& analysis, const Comparison* best) {
   const std::string baseline = spoken_label(results, analysis.baseline);
   const auto finished = std::count_if(results.trials.begin(), results.trials.end(), is_finished);
-  if (finished == 0) return str("No trial has finished yet: 0 of ", plural(results.trials.size(), "trial"), ".");
+  if (finished == 0) return concat("No trial has finished yet: 0 of ", plural(results.trials.size(), "trial"), ".");
   if (!best)
-    return str("No comparison is possible yet: no ", name_of(analysis.block), " is finished both for the baseline, ",
-               baseline, ", and for another variant.");
-  const std::string rival = spoken_label(results, best->variant), evidence = str(evidence_text(analysis, *best), ".");
-  if (*best->mean == 0) return str(rival, " and ", baseline, " have exactly the same final loss", evidence);
+    return concat("No comparison is possible yet: no ", name_of(analysis.block), " is finished both for the baseline, ",
+                  baseline, ", and for another variant.");
+  const std::string rival = spoken_label(results, best->variant),
+                    evidence = concat(evidence_text(analysis, *best), ".");
+  if (*best->mean == 0) return concat(rival, " and ", baseline, " have exactly the same final loss", evidence);
   if (*best->mean > 0)
-    return str("No variant has a lower final loss than ", baseline, ": the nearest, ", rival, ", is ",
-               difference_text(*best), " it", evidence);
+    return concat("No variant has a lower final loss than ", baseline, ": the nearest, ", rival, ", is ",
+                  difference_text(*best), " it", evidence);
   if (!best->t || differs(*best))
-    return str(rival, " has a final loss ", difference_text(*best), " that of ", baseline, evidence);
-  return str("No variant is significantly better than ", baseline, ": the lowest, ", rival, ", is ",
-             difference_text(*best), " it, which may be chance", evidence);
+    return concat(rival, " has a final loss ", difference_text(*best), " that of ", baseline, evidence);
+  return concat("No variant is significantly better than ", baseline, ": the lowest, ", rival, ", is ",
+                difference_text(*best), " it, which may be chance", evidence);
 }
 
 std::string list_of(const StudyResults& results, const Analysis& analysis, bool better, const Comparison* best) {
@@ -76,36 +78,36 @@ std::string list_of(const StudyResults& results, const Analysis& analysis, bool 
 std::string factor_text(const Analysis& analysis, const SpeedUp& speed) {
   constexpr const char* bounds[] = {"", "at most ", "at least ", "about "};  // in the order of Bound
   const std::string interval = speed.interval
-                                   ? str(" (", interval_name(analysis), " ", significant(speed.interval->low, 3),
-                                         " to ", significant(speed.interval->high, 3), ")")
+                                   ? concat(" (", interval_name(analysis), " ", significant(speed.interval->low, 3),
+                                            " to ", significant(speed.interval->high, 3), ")")
                                    : "";
-  return str(bounds[static_cast<size_t>(speed.bound())], significant(*speed.factor, 3), "x", interval);
+  return concat(bounds[static_cast<size_t>(speed.bound())], significant(*speed.factor, 3), "x", interval);
 }
 
 std::string speed_text(const StudyResults& results, const Analysis& analysis, const Comparison& best) {
   if (!best.in_steps) return "";
   const SpeedUp& steps = *best.in_steps;
-  const std::string goal = analysis.target ? str("a validation loss of ", number(*analysis.target))
-                                           : str("the final loss of ", spoken_label(results, analysis.baseline));
-  const std::string factors = str(factor_text(analysis, steps), " in steps and ",
-                                  factor_text(analysis, *best.in_seconds), " in processor time");
+  const std::string goal = analysis.target ? concat("a validation loss of ", format_number(*analysis.target))
+                                           : concat("the final loss of ", spoken_label(results, analysis.baseline));
+  const std::string factors = concat(factor_text(analysis, steps), " in steps and ",
+                                     factor_text(analysis, *best.in_seconds), " in processor time");
   const std::string name = name_of(analysis.block),
-                    reaches = str(spoken_label(results, best.variant), " reaches ", goal);
-  if (steps.bound() == Bound::none) return str(reaches, " with a speed-up of ", factors, ".");
-  const std::string in_some = str(reaches, " in ", steps.reached(), " of ", plural(steps.ratios.size(), name));
-  if (steps.reached() == 0) return str(in_some, ".");
+                    reaches = concat(spoken_label(results, best.variant), " reaches ", goal);
+  if (steps.bound() == Bound::none) return concat(reaches, " with a speed-up of ", factors, ".");
+  const std::string in_some = concat(reaches, " in ", steps.reached(), " of ", plural(steps.ratios.size(), name));
+  if (steps.reached() == 0) return concat(in_some, ".");
   const std::string others = steps.reached() == steps.ratios.size()
-                                 ? str("the baseline does not reach it in ", plural(steps.only_rival, name))
-                                 : str("with the other ", name, "s counted as not faster");
-  return str(in_some, "; ", others, ", the speed-up is ", factors, ".");
+                                 ? concat("the baseline does not reach it in ", plural(steps.only_rival, name))
+                                 : concat("with the other ", name, "s counted as not faster");
+  return concat(in_some, "; ", others, ", the speed-up is ", factors, ".");
 }
 
 std::string detail(const StudyResults& results, const Analysis& analysis, const Comparison* best) {
   if (!best) return "";
   std::vector<std::string> parts;
   const std::string better = list_of(results, analysis, true, best), worse = list_of(results, analysis, false, best);
-  if (!better.empty()) parts.push_back(str("Also better: ", better, "."));
-  if (!worse.empty()) parts.push_back(str("Worse: ", worse, "."));
+  if (!better.empty()) parts.push_back(concat("Also better: ", better, "."));
+  if (!worse.empty()) parts.push_back(concat("Worse: ", worse, "."));
   const std::string speed = speed_text(results, analysis, *best);
   if (!speed.empty()) parts.push_back(speed);
   return join(parts, " ");
@@ -116,26 +118,26 @@ std::vector<KeyFigure> key_figures(const StudyResults& results, const Analysis& 
   if (!best) return figures;
   const std::string rival = spoken_label(results, best->variant);
   const int decimals = decimals_for(*best->mean);
-  figures.push_back({str(signed_number(*best->mean, decimals), " nats"),
-                     str(rival, " against ", spoken_label(results, analysis.baseline), ", final validation loss")});
+  figures.push_back({concat(signed_number(*best->mean, decimals), " nats"),
+                     concat(rival, " against ", spoken_label(results, analysis.baseline), ", final validation loss")});
   if (best->t) {
     const Interval& interval = *best->adjusted;
     const int places = decimals_for(*best->mean, interval);
-    figures.push_back({str(signed_number(interval.low, places), " to ", signed_number(interval.high, places)),
-                       str(interval_name(analysis), " of this difference")});
-    figures.push_back({str("p ", p_text(*best->holm_p)),
-                       str("Holm-corrected for ", plural(analysis.comparisons.size(), "comparison"))});
+    figures.push_back({concat(signed_number(interval.low, places), " to ", signed_number(interval.high, places)),
+                       concat(interval_name(analysis), " of this difference")});
+    figures.push_back({concat("p ", p_text(*best->holm_p)),
+                       concat("Holm-corrected for ", plural(analysis.comparisons.size(), "comparison"))});
   }
   if (best->in_steps && best->in_steps->reached() > 0) {
     const SpeedUp& speed = *best->in_steps;
     const std::string goal =
-        analysis.target ? str("to a loss of ", number(*analysis.target)) : "to the baseline's final loss";
+        analysis.target ? concat("to a loss of ", format_number(*analysis.target)) : "to the baseline's final loss";
     const std::string in_some =
         speed.bound() == Bound::none
             ? ""
-            : str("; ", speed.reached(), " of ", plural(speed.ratios.size(), name_of(analysis.block)), " reach it");
+            : concat("; ", speed.reached(), " of ", plural(speed.ratios.size(), name_of(analysis.block)), " reach it");
     figures.push_back(
-        {str(bound_sign(speed), significant(*speed.factor, 3), "x"), str("speed-up in steps ", goal, in_some)});
+        {concat(bound_sign(speed), significant(*speed.factor, 3), "x"), concat("speed-up in steps ", goal, in_some)});
   }
   return figures;
 }
@@ -148,18 +150,18 @@ void add_progress_notice(std::vector<std::string>& notices, const StudyResults& 
     const TrialStatus status = trial.record.status;
     all_ended = all_ended && (status == TrialStatus::finished || status == TrialStatus::diverged);
     if (status != TrialStatus::crashed && status != TrialStatus::damaged) continue;
-    troubles.push_back(str(trial_name(results, trial), " ", name_of(status),
-                           trial.record.message.empty() ? "" : str(": ", trial.record.message)));
+    troubles.push_back(concat(trial_name(results, trial), " ", name_of(status),
+                              trial.record.message.empty() ? "" : concat(": ", trial.record.message)));
   }
   if (!all_ended)
-    notices.push_back(str("The study is not complete: ", progress_text(results),
-                          ". This report uses the finished trials. To run the missing ones: "
-                          "normlab compare --out ",
-                          results.plan.folder.string()));
+    notices.push_back(concat("The study is not complete: ", progress_text(results),
+                             ". This report uses the finished trials. To run the missing ones: "
+                             "normlab compare --out ",
+                             results.plan.folder.string()));
   if (troubles.size() > named) {
     const size_t more = troubles.size() - named;
     troubles.resize(named);
-    troubles.push_back(str("and ", more, " more, listed in trials.csv"));
+    troubles.push_back(concat("and ", more, " more, listed in trials.csv"));
   }
   for (std::string& trouble : troubles) notices.push_back(std::move(trouble));
 }
@@ -168,9 +170,9 @@ void add_doubts(std::vector<std::string>& notices, const StudyResults& results, 
   for (size_t i = 0; i < analysis.variants.size(); ++i) {
     const VariantSummary& variant = analysis.variants[i];
     if (variant.diverged > 0)
-      notices.push_back(str(spoken_label(results, i), " diverged in ", variant.diverged, " of ",
-                            plural(variant.planned, "trial"),
-                            ". These trials are excluded from every mean, which favours this variant."));
+      notices.push_back(concat(spoken_label(results, i), " diverged in ", variant.diverged, " of ",
+                               plural(variant.planned, "trial"),
+                               ". These trials are excluded from every mean, which favours this variant."));
   }
   const bool by_seed = analysis.block == BlockKind::seed;
   const size_t blocks = by_seed ? results.plan.seeds.size() : results.plan.folds.size();
@@ -181,15 +183,15 @@ void add_doubts(std::vector<std::string>& notices, const StudyResults& results, 
   if (blocks == 1)
     notices.push_back("The study has one fold and one seed, which give no intervals and no tests.");
   else if (blocks < 6)
-    notices.push_back(str("With ", blocks, " ", name, "s Wilcoxon's exact test cannot fall below p = ",
-                          significant(std::pow(2.0, 1.0 - static_cast<double>(blocks)), 3),
-                          ", and intervals are wide. Ten ", name, "s are a better basis for a claim."));
+    notices.push_back(concat("With ", blocks, " ", name, "s Wilcoxon's exact test cannot fall below p = ",
+                             significant(std::pow(2.0, 1.0 - static_cast<double>(blocks)), 3),
+                             ", and intervals are wide. Ten ", name, "s are a better basis for a claim."));
   if (results.provenance.versions.size() > 1 || results.provenance.machines.size() > 1)
     notices.push_back(
         "Trials were run by several versions of the program or on several machines: do not compare their times.");
   if (results.without_gains > 0)
-    notices.push_back(str("The checkpoints of ", plural(results.without_gains, "finished trial"),
-                          " cannot be read: their learned gains are missing here, but their losses are included."));
+    notices.push_back(concat("The checkpoints of ", plural(results.without_gains, "finished trial"),
+                             " cannot be read: their learned gains are missing here, but their losses are included."));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ Table size_table(const Plan& plan, int vocab_size) {
     const ParameterCount count = count_parameters(config.model, config.norm, vocab_size);
     const double steps = static_cast<double>(config.train.max_steps), flops = steps * flops_of_step(config, vocab_size);
     const double tokens = steps * config.train.batch_size * config.train.accumulate * config.model.seq_len;
-    const auto whole = [](auto value) { return Cell{str(value), static_cast<double>(value)}; };
+    const auto whole = [](auto value) { return Cell{concat(value), static_cast<double>(value)}; };
     const auto large = [](double value) { return Cell{si(value), value}; };
     table.rows.push_back({text_cell(plan.variants[v].label), whole(config.model.n_layers), whole(config.model.d_model),
                           whole(config.model.n_heads), large(static_cast<double>(count.total)),

@@ -37,10 +37,10 @@ LadderConfig rung_of(const std::vector<Setting>& ladder, const std::vector<Setti
 std::vector<Setting> shape_of(const LadderConfig& rung) {
   const int64_t width = int64_t{1} * rung.depth * rung.width_per_layer;
   if (width % rung.head_width != 0)
-    throw UsageError("ladder.head_width", str("got ", rung.head_width, ", expected a divisor of ", rung.depth, " x ",
-                                              rung.width_per_layer, " = ", width, " channels."));
-  return {rung_setting("model.n_layers", str(rung.depth)), rung_setting("model.d_model", str(width)),
-          rung_setting("model.n_heads", str(width / rung.head_width))};
+    throw UsageError("ladder.head_width", concat("got ", rung.head_width, ", expected a divisor of ", rung.depth, " x ",
+                                                 rung.width_per_layer, " = ", width, " channels."));
+  return {rung_setting("model.n_layers", concat(rung.depth)), rung_setting("model.d_model", concat(width)),
+          rung_setting("model.n_heads", concat(width / rung.head_width))};
 }
 
 struct Sized {
@@ -82,8 +82,8 @@ void check_ladder(const std::vector<Setting>& ladder) {
   for (const Setting& each : ladder)
     if (each.is_list && !contains(dials, each.key))
       throw UsageError(each.where,
-                       str(each.key, " is one rule for all sizes; got a list. Lists are allowed for ",
-                           "ladder.depth, ladder.tokens, ladder.tokens_per_param, optim.lr and train.batch_size."));
+                       concat(each.key, " is one rule for all sizes; got a list. Lists are allowed for ",
+                              "ladder.depth, ladder.tokens, ladder.tokens_per_param, optim.lr and train.batch_size."));
   const auto has = [&](std::string_view key) {
     return std::any_of(ladder.begin(), ladder.end(), [&](const Setting& each) { return each.key == key; });
   };
@@ -98,7 +98,7 @@ std::vector<Setting> rung_settings(const std::vector<Setting>& ladder, const std
                                    const std::vector<Setting>& run) {
   for (const Setting& each : run)
     if (contains(derived, each.key))
-      throw UsageError(each.where, str(each.key, " is derived by the rules of [ladder]. Leave it out."));
+      throw UsageError(each.where, concat(each.key, " is derived by the rules of [ladder]. Leave it out."));
   const LadderConfig rung = rung_of(ladder, chosen);
   const Sized here = sized(rung, run), first = sized(rung_of(ladder, {}), run);
   const double compute = here.compute / first.compute;
@@ -108,13 +108,13 @@ std::vector<Setting> rung_settings(const std::vector<Setting>& ladder, const std
   const double steps = std::ceil(here.tokens / (batch * config.train.accumulate * config.model.seq_len));
 
   std::vector<Setting> settings = shape_of(rung);
-  settings.push_back(rung_setting("train.batch_size", str(static_cast<int64_t>(batch))));
-  settings.push_back(rung_setting("train.max_steps", str(static_cast<int64_t>(steps))));
+  settings.push_back(rung_setting("train.batch_size", concat(static_cast<int64_t>(batch))));
+  settings.push_back(rung_setting("train.max_steps", concat(static_cast<int64_t>(steps))));
   settings.push_back(rung_setting("optim.lr", significant(config.optim.lr * slower, 4)));
   settings.push_back(rung_setting("optim.min_lr", significant(config.optim.min_lr * slower, 4)));
   if (rung.evaluations > 0)
     settings.push_back(
-        rung_setting("train.eval_every", str(std::max<int64_t>(1, static_cast<int64_t>(steps) / rung.evaluations))));
+        rung_setting("train.eval_every", concat(std::max<int64_t>(1, static_cast<int64_t>(steps) / rung.evaluations))));
   return settings;
 }
 

@@ -22,7 +22,7 @@ std::vector<Axis> axes_of(const StudySpec& spec) {
   for (const Setting& each : spec.settings) {
     if (!each.is_list || each.key == fold_key || each.key == seed_key) continue;
     if (same_for_all.contains(each.key))
-      throw UsageError(each.where, str(each.key, " must be the same for all trials of a study; got a list."));
+      throw UsageError(each.where, concat(each.key, " must be the same for all trials of a study; got a list."));
     axes.push_back({each.key, each.values});
   }
   for (const Setting& each : spec.ladder)
@@ -36,7 +36,7 @@ std::string label_of(const std::vector<Axis>& axes, const std::string& key, cons
   const auto short_name = [](const std::string& name) { return name.substr(name.find('.') + 1); };
   const auto alike =
       std::count_if(axes.begin(), axes.end(), [&](const Axis& a) { return short_name(a.key) == short_name(key); });
-  return str(alike > 1 ? key : short_name(key), " = ", value);
+  return concat(alike > 1 ? key : short_name(key), " = ", value);
 }
 
 // A file name without spaces and what a shell would take for its own.
@@ -55,10 +55,11 @@ std::string slug_of(const std::string& label) {
 void check_named_variant(const NamedSettings& named, const std::vector<Axis>& axes) {
   for (const Setting& each : named.settings) {
     if (!varies_between_trials(each.key))
-      throw UsageError(each.where, str(each.key, " must be the same for all variants; '", named.label, "' sets it."));
+      throw UsageError(each.where,
+                       concat(each.key, " must be the same for all variants; '", named.label, "' sets it."));
     if (std::any_of(axes.begin(), axes.end(), [&](const Axis& axis) { return axis.key == each.key; }))
-      throw UsageError(each.where, str("the variant '", named.label, "' sets ", each.key,
-                                       ", of which the study has a list. ", "Leave out either."));
+      throw UsageError(each.where, concat("the variant '", named.label, "' sets ", each.key,
+                                          ", of which the study has a list. ", "Leave out either."));
   }
 }
 
@@ -75,7 +76,7 @@ std::vector<Variant> variants_of(const StudySpec& spec, const std::vector<Axis>&
     for (const Variant& variant : variants)
       for (const std::string& value : axis.values) {
         extended.push_back(variant);
-        extended.back().label += str(variant.label.empty() ? "" : ", ", label_of(axes, axis.key, value));
+        extended.back().label += concat(variant.label.empty() ? "" : ", ", label_of(axes, axis.key, value));
         extended.back().settings.push_back(study_setting(axis.key, value));
       }
     variants = std::move(extended);
@@ -100,14 +101,14 @@ Config config_of(const StudySpec& spec, const Variant& variant, int fold, int64_
     if (!each.is_list) settings.push_back(each);
   std::vector<Setting> rung;
   for (const Setting& each : variant.settings) (is_ladder_key(each.key) ? rung : settings).push_back(each);
-  settings.push_back(study_setting(fold_key, str(fold)));
-  settings.push_back(study_setting(seed_key, str(seed)));
+  settings.push_back(study_setting(fold_key, concat(fold)));
+  settings.push_back(study_setting(seed_key, concat(seed)));
   try {
     if (!spec.ladder.empty())
       for (const Setting& each : rung_settings(spec.ladder, rung, settings)) settings.push_back(each);
     LoadedConfig loaded = resolve_config(settings);
     for (const std::string& note : loaded.notes) {
-      const std::string line = str(variant.label, ": ", note);
+      const std::string line = concat(variant.label, ": ", note);
       if (std::find(notes.begin(), notes.end(), line) == notes.end()) notes.push_back(line);
     }
     return loaded.config;
@@ -116,14 +117,14 @@ Config config_of(const StudySpec& spec, const Variant& variant, int fold, int64_
   }
 }
 
-std::string padded(int fold) { return str(fold < 10 ? "0" : "", fold); }
+std::string padded(int fold) { return concat(fold < 10 ? "0" : "", fold); }
 
 void check_distinct(const Plan& plan) {
   for (size_t i = 0; i < plan.variants.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       const auto both = [&](const char* what) {
-        return UsageError("study",
-                          str("the variants '", plan.variants[j].label, "' and '", plan.variants[i].label, "' ", what));
+        return UsageError(
+            "study", concat("the variants '", plan.variants[j].label, "' and '", plan.variants[i].label, "' ", what));
       };
       if (to_toml(plan.trials[i].config) == to_toml(plan.trials[j].config)) throw both("have the same configuration.");
       if (plan.variants[i].slug == plan.variants[j].slug) throw both("would share a folder. Choose other labels.");
@@ -138,7 +139,7 @@ bool has_development_files(const StudySpec& spec) {
 
 }  // namespace
 
-std::string plural(size_t count, const std::string& name) { return str(count, " ", name, count == 1 ? "" : "s"); }
+std::string plural(size_t count, const std::string& name) { return concat(count, " ", name, count == 1 ? "" : "s"); }
 
 const Setting* find_setting(const std::vector<Setting>& settings, const std::string& key) {
   const auto found = std::find_if(settings.begin(), settings.end(), [&](const Setting& s) { return s.key == key; });
@@ -160,8 +161,9 @@ size_t find_variant(const std::vector<Variant>& variants, const std::string& lab
     labels.push_back(variants[i].label);
   }
   const auto near = nearest(label, labels);
-  throw UsageError(where, str("there is no variant '", label, "'. ",
-                              near ? str("Did you mean '", *near, "'?") : str("There are: ", join(labels, "; "), ".")));
+  throw UsageError(
+      where, concat("there is no variant '", label, "'. ",
+                    near ? concat("Did you mean '", *near, "'?") : concat("There are: ", join(labels, "; "), ".")));
 }
 
 Plan make_plan(const StudySpec& spec, const fs::path& folder) {
@@ -190,7 +192,7 @@ Plan make_plan(const StudySpec& spec, const fs::path& folder) {
   if (spec.tune.wanted()) {
     check_tune(plan);
     if (const Setting* given = find_setting(spec.settings, spec.tune.key))
-      plan.notes.push_back(str(spec.tune.key, " = ", given->values.front(), " gives way to [study.tune]"));
+      plan.notes.push_back(concat(spec.tune.key, " = ", given->values.front(), " gives way to [study.tune]"));
     plan.tuned = tuned_variants(plan);
     for (size_t v = 0; v < variants.size(); ++v)
       variants[v].settings.push_back(study_setting(spec.tune.key, tuned_value(spec.tune, plan.tuned[v])));
@@ -200,12 +202,13 @@ Plan make_plan(const StudySpec& spec, const fs::path& folder) {
     for (const int64_t seed : plan.seeds)
       for (size_t v = 0; v < plan.variants.size(); ++v) {
         const Variant& variant = variants[v];
-        plan.trials.push_back({.number = plan.trials.size() + 1,
-                               .variant = v,
-                               .fold = fold,
-                               .seed = seed,
-                               .config = config_of(spec, variant, fold, seed, plan.notes),
-                               .folder = folder / "trials" / variant.slug / str("fold", padded(fold), "-seed", seed)});
+        plan.trials.push_back(
+            {.number = plan.trials.size() + 1,
+             .variant = v,
+             .fold = fold,
+             .seed = seed,
+             .config = config_of(spec, variant, fold, seed, plan.notes),
+             .folder = folder / "trials" / variant.slug / concat("fold", padded(fold), "-seed", seed)});
       }
   check_distinct(plan);
   return plan;
@@ -226,8 +229,8 @@ Plan load_plan(const fs::path& folder) {
     return make_plan(read_study(settings), folder);
   } catch (const UsageError& error) {
     if (version && !version->values.empty() && version->values.front() != NORMLAB_VERSION)
-      throw DataError(folder.string(), str("is a study of normlab ", version->values.front(), ", and this is ",
-                                           NORMLAB_VERSION, ", which cannot read it: ", error.what()));
+      throw DataError(folder.string(), concat("is a study of normlab ", version->values.front(), ", and this is ",
+                                              NORMLAB_VERSION, ", which cannot read it: ", error.what()));
     throw;
   }
 }
@@ -236,8 +239,8 @@ void require_this_version(const Plan& plan) {
   if (plan.spec.version == NORMLAB_VERSION) return;
   throw DataError(
       plan.folder.string(),
-      str("this study was started with normlab ", plan.spec.version.empty() ? "of no version" : plan.spec.version,
-          ", and this is ", NORMLAB_VERSION, ". Resume with that version, or choose another --out."));
+      concat("this study was started with normlab ", plan.spec.version.empty() ? "of no version" : plan.spec.version,
+             ", and this is ", NORMLAB_VERSION, ". Resume with that version, or choose another --out."));
 }
 
 }  // namespace normlab

@@ -14,8 +14,8 @@ std::string padded(const std::string& text, size_t width) {
 }  // namespace
 
 std::string name_of(const Plan& plan, const Trial& trial) {
-  return str("trial ", trial.number, " (", plan.variants[trial.variant].label, ", fold ", trial.fold, ", seed ",
-             trial.seed, ")");
+  return concat("trial ", trial.number, " (", plan.variants[trial.variant].label, ", fold ", trial.fold, ", seed ",
+                trial.seed, ")");
 }
 
 StudyProgress::StudyProgress(const Plan& plan, std::vector<double> flops, Clock::time_point start)
@@ -55,11 +55,11 @@ std::string StudyProgress::line(Clock::time_point now) const {
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double done = flops_done(), left = flops_left(), of_session = done - flops_before_;
   const size_t crashed = count(TrialStatus::crashed), diverged = count(TrialStatus::diverged);
-  return str(ended, " of ", plural(plan_.trials.size(), "trial"), diverged > 0 ? str(", ", diverged, " diverged") : "",
-             crashed > 0 ? str(", ", crashed, " crashed") : "", "  ",
-             fixed(100.0 * done / std::max(1.0, done + left), 0), " %  ",
-             of_session > 0 ? str(si(of_session / std::max(1e-3, seconds)), "FLOP/s  ") : "", "elapsed ",
-             clock_time(seconds), of_session > 0 ? str("  left ", clock_time(left / of_session * seconds)) : "");
+  return concat(
+      ended, " of ", plural(plan_.trials.size(), "trial"), diverged > 0 ? concat(", ", diverged, " diverged") : "",
+      crashed > 0 ? concat(", ", crashed, " crashed") : "", "  ", fixed(100.0 * done / std::max(1.0, done + left), 0),
+      " %  ", of_session > 0 ? concat(si(of_session / std::max(1e-3, seconds)), "FLOP/s  ") : "", "elapsed ",
+      clock_time(seconds), of_session > 0 ? concat("  left ", clock_time(left / of_session * seconds)) : "");
 }
 
 std::string StudyProgress::variant_row(size_t variant, size_t label_width) const {
@@ -76,15 +76,15 @@ std::string StudyProgress::variant_row(size_t variant, size_t label_width) const
   const size_t filled = ended * width / all;
   std::string bar;
   for (size_t i = 0; i < width; ++i) bar += i < filled ? "\u2588" : "\u2591";
-  return str(padded(plan_.variants[variant].label, label_width), "  ", bar, "  ", ended, "/", all,
-             losses > 0 ? str("  val ", significant(sum / static_cast<double>(losses), 4)) : "");
+  return concat(padded(plan_.variants[variant].label, label_width), "  ", bar, "  ", ended, "/", all,
+                losses > 0 ? concat("  val ", significant(sum / static_cast<double>(losses), 4)) : "");
 }
 
 std::string StudyProgress::running_row(const Trial& trial) const {
   const Glance& seen = glances_[trial.number - 1];
-  return str("  ", name_of(plan_, trial), "  step ", seen.step, "/", trial.config.train.max_steps,
-             seen.loss ? str("  loss ", significant(*seen.loss, 4)) : "",
-             seen.val_loss ? str("  val ", significant(*seen.val_loss, 4)) : "");
+  return concat("  ", name_of(plan_, trial), "  step ", seen.step, "/", trial.config.train.max_steps,
+                seen.loss ? concat("  loss ", significant(*seen.loss, 4)) : "",
+                seen.val_loss ? concat("  val ", significant(*seen.val_loss, 4)) : "");
 }
 
 std::string StudyProgress::table(const std::vector<const Trial*>& running, int rows, Clock::time_point now) const {

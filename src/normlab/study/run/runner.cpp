@@ -54,7 +54,7 @@ Child start(const Plan& plan, const Trial& trial, const RunnerOptions& options) 
   const File log = File::create(log_file(trial), log_file(trial));
   const int null_device = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const std::string program = options.program.string();
-  std::vector<std::string> words = {"normlab", "trial", plan.folder.string(), str(trial.number), "--quiet"};
+  std::vector<std::string> words = {"normlab", "trial", plan.folder.string(), concat(trial.number), "--quiet"};
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -92,10 +92,10 @@ TrialEnd conclude(const Trial& trial, int status) {
   if (record.status != TrialStatus::missing && record.status != TrialStatus::started) return TrialEnd::recorded;
   if (in_use(trial)) return TrialEnd::in_use;
   const std::string how = WIFSIGNALED(status)
-                              ? str("killed by signal ", WTERMSIG(status), " (", ::strsignal(WTERMSIG(status)), ")")
-                              : str("exit code ", WEXITSTATUS(status));
+                              ? concat("killed by signal ", WTERMSIG(status), " (", ::strsignal(WTERMSIG(status)), ")")
+                              : concat("exit code ", WEXITSTATUS(status));
   const std::string line = last_line(log_file(trial));
-  record_crash(trial, line.empty() ? how : str(how, ": ", line));
+  record_crash(trial, line.empty() ? how : concat(how, ": ", line));
   return TrialEnd::recorded;
 }
 

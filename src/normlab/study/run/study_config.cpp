@@ -19,14 +19,14 @@ std::string file_of(const Setting& setting) { return setting.where.substr(0, set
 Setting normalised(const FieldList& list, Setting setting) {
   const Field& field = list.at(setting.key, setting.where);
   if (setting.values.empty())
-    throw UsageError(setting.where, str("the list of ", setting.key, " is empty; expected at least one value."));
+    throw UsageError(setting.where, concat("the list of ", setting.key, " is empty; expected at least one value."));
   for (std::string& value : setting.values) {
     field.set(value);
     value = field.get();
   }
   for (auto value = setting.values.begin(); value != setting.values.end(); ++value)
     if (std::find(setting.values.begin(), value, *value) != value)
-      throw UsageError(setting.where, str("the list of ", setting.key, " has ", *value, " twice."));
+      throw UsageError(setting.where, concat("the list of ", setting.key, " has ", *value, " twice."));
   return setting;
 }
 
@@ -47,7 +47,7 @@ void add_to_variant(std::vector<NamedSettings>& variants, const VariantFields& l
   NamedSettings& variant = variants[static_cast<size_t>(*index)];
   Setting inner = setting;
   inner.key = rest.substr(rest.find('.') + 1);
-  if (inner.is_list) throw UsageError(inner.where, str("a variant sets one value of ", inner.key, ", not a list."));
+  if (inner.is_list) throw UsageError(inner.where, concat("a variant sets one value of ", inner.key, ", not a list."));
   if (inner.key == "label")
     variant.label = trim(inner.values.front());
   else
@@ -56,10 +56,10 @@ void add_to_variant(std::vector<NamedSettings>& variants, const VariantFields& l
 
 void check_labels(const std::vector<NamedSettings>& variants) {
   for (size_t i = 0; i < variants.size(); ++i) {
-    if (variants[i].label.empty()) throw UsageError("[[variant]]", str("number ", i + 1, " has no label."));
+    if (variants[i].label.empty()) throw UsageError("[[variant]]", concat("number ", i + 1, " has no label."));
     for (size_t j = 0; j < i; ++j)
       if (variants[i].label == variants[j].label)
-        throw UsageError("[[variant]]", str("two variants have the label '", variants[i].label, "'."));
+        throw UsageError("[[variant]]", concat("two variants have the label '", variants[i].label, "'."));
   }
 }
 
@@ -67,7 +67,7 @@ std::string toml_of(const FieldList& list, const Setting& setting, std::string_v
   const Field& field = list.at(setting.key, setting.where);
   std::vector<std::string> values;
   for (const std::string& value : setting.values) values.push_back(toml_value(field, value));
-  return str(key, " = ", setting.is_list ? str("[", join(values, ", "), "]") : values.front(), "\n");
+  return concat(key, " = ", setting.is_list ? concat("[", join(values, ", "), "]") : values.front(), "\n");
 }
 
 }  // namespace
@@ -130,8 +130,8 @@ std::string to_toml(const StudySpec& spec) {
   const FieldList list = fields(scratch);
 
   std::string out =
-      str("# What `normlab compare` runs here; `normlab compare --out` with this folder resumes it.\nnormlab = ",
-          toml_text(spec.version), "\n\n", to_toml(study_list), to_toml(spec.tune, list));
+      concat("# What `normlab compare` runs here; `normlab compare --out` with this folder resumes it.\nnormlab = ",
+             toml_text(spec.version), "\n\n", to_toml(study_list), to_toml(spec.tune, list));
   LadderConfig rules;
   FieldList ladder_list;
   list_fields(rules, ladder_list);
@@ -143,12 +143,12 @@ std::string to_toml(const StudySpec& spec) {
     const size_t dot = setting.key.find('.');
     if (setting.key.substr(0, dot) != section) {
       section = setting.key.substr(0, dot);
-      out += str("\n[", section, "]\n");
+      out += concat("\n[", section, "]\n");
     }
     out += toml_of(list, setting, setting.key.substr(dot + 1));
   }
   for (const NamedSettings& variant : spec.variants) {
-    out += str("\n[[variant]]\nlabel = ", toml_text(variant.label), "\n");
+    out += concat("\n[[variant]]\nlabel = ", toml_text(variant.label), "\n");
     for (const Setting& setting : variant.settings)
       out += toml_of(VariantFields{list, ladder_list}.of(setting.key), setting, setting.key);
   }

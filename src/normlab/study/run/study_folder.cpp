@@ -44,7 +44,7 @@ FolderLock take_study_folder(const Plan& plan, const std::string& data_sha256) {
   require_study_or_nothing(plan.folder);
   std::error_code problem;
   fs::create_directories(plan.folder, problem);
-  if (problem) throw Error(plan.folder.string(), str("cannot create the folder: ", problem.message(), "."));
+  if (problem) throw Error(plan.folder.string(), concat("cannot create the folder: ", problem.message(), "."));
   FolderLock lock(plan.folder, "study.lock");
   require_study_or_nothing(plan.folder);  // once more: another process may have been faster
   remove_stale_staging(plan.folder);

@@ -105,11 +105,11 @@ void require_same_trial(const Trial& trial) {
   std::vector<std::string> differing;
   for (const ConfigDifference& each : differences(resolve_config(read_toml(file.string())).config, trial.config))
     if (!harmless_keys.contains(each.key))
-      differing.push_back(str(each.key, " is ", each.a, " there and ", each.b, " in the study"));
+      differing.push_back(concat(each.key, " is ", each.a, " there and ", each.b, " in the study"));
   if (!differing.empty())
     throw UsageError(trial.folder.string(),
-                     str("this trial was started with another configuration: ", join(differing, "; "),
-                         ". Choose another --out, or delete the folder to run it again."));
+                     concat("this trial was started with another configuration: ", join(differing, "; "),
+                            ". Choose another --out, or delete the folder to run it again."));
 }
 
 void write_record(const Trial& trial, const TrialRecord& record) {

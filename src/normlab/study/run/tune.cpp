@@ -18,7 +18,7 @@ std::vector<std::string> grid_of(const FieldList& list, const std::string& key, 
     field.set(value);
     const auto number = parse_number(field.get());
     if (field.is_text || !number || !(*number > 0))
-      throw UsageError("study.tune.values", str("got ", value, " for ", key, ", expected numbers above 0."));
+      throw UsageError("study.tune.values", concat("got ", value, " for ", key, ", expected numbers above 0."));
     grid.push_back(field.get());
   }
   std::sort(grid.begin(), grid.end(),
@@ -58,8 +58,8 @@ std::string to_toml(const TuneConfig& tune, const FieldList& list) {
   if (!tune.wanted()) return "";
   std::vector<std::string> values;
   for (const std::string& value : tune.values) values.push_back(toml_value(list.at(tune.key, "study.tune.key"), value));
-  return str("\n[study.tune]\nkey = ", toml_text(tune.key), "\nvalues = [", join(values, ", "), "]\nseed = ", tune.seed,
-             "\n");
+  return concat("\n[study.tune]\nkey = ", toml_text(tune.key), "\nvalues = [", join(values, ", "),
+                "]\nseed = ", tune.seed, "\n");
 }
 
 std::optional<size_t> best_value(const std::vector<double>& losses) {
@@ -73,7 +73,7 @@ std::optional<std::string> extension(const TuneConfig& tune, size_t best, const 
   const double edge = value_of(grid[best]), inner = value_of(grid[best == 0 ? 1 : best - 1]);
   const Field& field = list.at(tune.key, "study.tune.key");
   try {
-    field.set(number(value_of(significant(edge * edge / inner, 2))));
+    field.set(format_number(value_of(significant(edge * edge / inner, 2))));
     return field.get();
   } catch (const UsageError&) {
     return std::nullopt;  // beyond the key's range, or not a whole number

@@ -22,7 +22,7 @@ void sort_by_field(std::vector<Setting>& settings) {
 StudySpec tuning_spec(const Plan& plan, const std::vector<TunedVariant>& grids) {
   const TuneConfig& tune = plan.spec.tune;
   StudySpec spec{.study = {}, .settings = {}, .ladder = {}, .variants = {}, .version = plan.spec.version};
-  spec.study.title = str("Tuning of ", tune.key);
+  spec.study.title = concat("Tuning of ", tune.key);
   for (Setting each : plan.spec.ladder) {  // a variant has its own rung; the first one stays the ladder's reference
     each.values.resize(1);
     each.is_list = false;
@@ -30,13 +30,13 @@ StudySpec tuning_spec(const Plan& plan, const std::vector<TunedVariant>& grids) 
   }
   for (const Setting& each : plan.spec.settings)
     if (!each.is_list && each.key != fold_key && each.key != seed_key) spec.settings.push_back(each);
-  spec.settings.push_back(study_setting(fold_key, str(plan.folds.front())));
-  spec.settings.push_back(study_setting(seed_key, str(tune.seed)));
+  spec.settings.push_back(study_setting(fold_key, concat(plan.folds.front())));
+  spec.settings.push_back(study_setting(seed_key, concat(tune.seed)));
   sort_by_field(spec.settings);
   for (size_t v = 0; v < plan.variants.size(); ++v)
     for (const std::string& value : grids[v].values) {
       const std::string label =
-          str(plan.variants[v].label, ", ", tune.key.substr(tune.key.find('.') + 1), " = ", value);
+          concat(plan.variants[v].label, ", ", tune.key.substr(tune.key.find('.') + 1), " = ", value);
       spec.variants.push_back({.label = label, .settings = plan.variants[v].settings});
       spec.variants.back().settings.push_back(study_setting(tune.key, value));
     }
@@ -66,15 +66,15 @@ void check_tune(const Plan& plan) {
   const TuneConfig& tune = plan.spec.tune;
   for (const int64_t seed : plan.seeds)
     if (seed == tune.seed)
-      throw UsageError("study.tune.seed", str("got ", seed, ", which the study itself uses; choose another."));
+      throw UsageError("study.tune.seed", concat("got ", seed, ", which the study itself uses; choose another."));
   const Setting* listed = find_setting(plan.spec.settings, tune.key);
   const bool in_variant = std::any_of(plan.spec.variants.begin(), plan.spec.variants.end(), [&](const auto& variant) {
     return find_setting(variant.settings, tune.key) != nullptr;
   });
   if (in_variant || (listed && listed->is_list))
-    throw UsageError("study.tune.key", str("the study varies ", tune.key, " as well. Leave out one of them."));
+    throw UsageError("study.tune.key", concat("the study varies ", tune.key, " as well. Leave out one of them."));
   if (!varies_between_trials(tune.key))
-    throw UsageError("study.tune.key", str(tune.key, " must be the same for all trials of a study."));
+    throw UsageError("study.tune.key", concat(tune.key, " must be the same for all trials of a study."));
 }
 
 std::vector<TunedVariant> tuned_variants(const Plan& plan) {
