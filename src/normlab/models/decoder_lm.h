@@ -40,8 +40,8 @@ class DecoderLm {
 
  private:
   torch::Tensor rows(const torch::Tensor& table_vc) const;  // of embedding or head as they are used
-  torch::Tensor embed(const torch::Tensor& tokens_bt, int64_t first_position) const;
-  torch::Tensor head(const torch::Tensor& y_btc) const;
+  torch::Tensor embed(const torch::Tensor& tokens_bt, int64_t first_position, GradientSink* sink) const;
+  torch::Tensor head(const torch::Tensor& y_btc, GradientSink* sink) const;
 
   ModelConfig config_;
   NormScheme scheme_;

@@ -98,13 +98,13 @@ Tensor EncoderDecoder::words() const {
   return scheme_.embedding == EmbeddingNorm::fixnorm ? lp_normalize(embedding_, 2.0, 1e-12) : embedding_;
 }
 
-Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, int64_t language,
-                             int64_t first_position) const {
+Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, int64_t language, int64_t first_position,
+                             GradientSink* sink) const {
   const int64_t end = first_position + tokens_bt.size(1);
   if (end > config_.seq_len)
     throw Error("model", concat("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
-  const Tensor rows = embedding(words_vc, tokens_bt, fused);
+  const Tensor rows = embedding(words_vc, tokens_bt, fused, sink);
   const Tensor x = (embedding_scale_.defined() ? rows * embedding_scale_ : rows * std::sqrt(double(config_.d_model))) +
                    languages_.select(0, language);
   return positions_.defined() ? x + positions_.slice(0, first_position, end) : x;
@@ -112,7 +112,7 @@ Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, in
 
 Memory EncoderDecoder::encode(const Tensor& words_vc, const SourceBatch& source, const Pass& pass) const {
   const Pass own = encoder_pass(pass, source);
-  Stream stream{dropout(embed(words_vc, source.tokens_bs, source.language, 0),
+  Stream stream{dropout(embed(words_vc, source.tokens_bs, source.language, 0, pass.sink),
                         own.dropout(config_.dropout, 0, embedding_site, source.tokens_bs.size(1)))};
   const Tensor gain = model_gain_.used();
   for (const Block& block : encoder_) block(stream, own, gain, rope());
@@ -145,7 +145,7 @@ Tensor EncoderDecoder::logits(const TranslationBatch& batch, const Pass& pass) c
   const Tensor table = words();
   const Memory memory = encode(table, batch.source, pass);
   const Pass own = decoder_pass(pass, memory);
-  Stream stream{dropout(embed(table, batch.inputs_bt, batch.target_language, 0),
+  Stream stream{dropout(embed(table, batch.inputs_bt, batch.target_language, 0, pass.sink),
                         own.dropout(config_.dropout, 0, embedding_site, batch.inputs_bt.size(1)))};
   const Tensor gain = model_gain_.used();
   for (const Block& block : decoder_) block(stream, own, gain, rope());

@@ -83,7 +83,7 @@ class EncoderDecoder {
  private:
   torch::Tensor words() const;
   torch::Tensor embed(const torch::Tensor& words_vc, const torch::Tensor& tokens_bt, int64_t language,
-                      int64_t first_position) const;
+                      int64_t first_position, GradientSink* sink = nullptr) const;
   Memory encode(const torch::Tensor& words_vc, const SourceBatch& source, const Pass& pass) const;
   torch::Tensor head(const torch::Tensor& y, const DecodeTables& tables) const;
   DecodeTables tables_of(const torch::Tensor& words_vc, const OutputVocabulary& outputs) const;
