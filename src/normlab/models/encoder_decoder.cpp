@@ -1,7 +1,5 @@
 #include "normlab/models/encoder_decoder.h"
 
-#include <ATen/Parallel.h>
-
 #include <cmath>
 
 #include "normlab/base/error.h"
@@ -81,17 +79,7 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& wanted, const NormScheme& sche
     for (StreamNorm* norm : {&encoder_norm_, &decoder_norm_})
       *norm = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
 
-  const auto all = [this](const ParameterVisitor& visitor) { visit(visitor); };
-  initialise(all, config_, scheme, seed);
-  constrain_at_start(all, scheme);
-  for (auto* blocks : {&encoder_, &decoder_})
-    for (Block& block : *blocks) block.start();
-  visit([](const std::string&, Tensor& tensor, Role role) { tensor.requires_grad_(role != Role::state); });
-}
-
-void EncoderDecoder::after_step() {
-  for (auto* blocks : {&encoder_, &decoder_})
-    for (Block& block : *blocks) block.after_step();
+  start(seed);
 }
 
 Tensor EncoderDecoder::words() const {
@@ -192,42 +180,6 @@ void EncoderDecoder::visit(const ParameterVisitor& visitor) {
   encoder_norm_.visit("encoder_norm", visitor);
   for (size_t layer = 0; layer < decoder_.size(); ++layer) decoder_[layer].visit(concat("decoder.", layer), visitor);
   decoder_norm_.visit("decoder_norm", visitor);
-}
-
-NamedTensors EncoderDecoder::state() {
-  NamedTensors list;
-  visit([&list](const std::string& name, Tensor& tensor, Role) { list.emplace_back(name, tensor); });
-  return list;
-}
-
-NamedTensors EncoderDecoder::parameters() {
-  NamedTensors list;
-  visit([&list](const std::string& name, Tensor& tensor, Role role) {
-    if (role != Role::state) list.emplace_back(name, tensor);
-  });
-  return list;
-}
-
-std::vector<WeightConstraint> EncoderDecoder::constraints() {
-  return constraints_of([this](const ParameterVisitor& visitor) { visit(visitor); }, scheme_);
-}
-
-void EncoderDecoder::pack_weights() const {
-  if (config_.kernels != Kernels::fused) return;
-  std::vector<const Linear*> list;
-  for (const auto* blocks : {&encoder_, &decoder_})
-    for (const Block& block : *blocks) block.visit_linears([&](const Linear& linear) { list.push_back(&linear); });
-  at::parallel_for(0, static_cast<int64_t>(list.size()), 1, [&](int64_t begin, int64_t end) {
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) list[i]->packed->pack(list[i]->weight);
-  });
-}
-
-EncoderDecoder EncoderDecoder::alias() const {
-  EncoderDecoder copy = *this;
-  copy.visit([](const std::string&, Tensor& tensor, Role role) {
-    tensor = tensor.detach().requires_grad_(role != Role::state);
-  });
-  return copy;
 }
 
 }  // namespace normlab
