@@ -30,7 +30,8 @@ const std::map<std::string, std::set<std::string>> may_include = [] {
                                                         {"nn"},
                                                         {"models"},
                                                         {"probe"},
-                                                        {"train", "infer"},
+                                                        {"train"},
+                                                        {"infer"},
                                                         {"study/trial"},
                                                         {"cli/torch", "cli/bench"}};
   for (const auto& rung : ladder) {
