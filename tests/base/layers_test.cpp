@@ -30,7 +30,8 @@ const std::map<std::string, std::set<std::string>> may_include = [] {
                                                         {"nn"},
                                                         {"models"},
                                                         {"probe"},
-                                                        {"train", "infer"},
+                                                        {"train"},
+                                                        {"infer"},
                                                         {"study/trial"},
                                                         {"cli/torch", "cli/bench"}};
   for (const auto& rung : ladder) {
@@ -74,6 +75,24 @@ TEST(Layers, IncludeOnlyDownwards) {
     }
   }
   EXPECT_GT(files, 50);
+}
+
+// Signal handlers, the allocator and the file of the process belong to the program that uses the library.
+TEST(Layers, OnlyTheProgramRulesTheProcess) {
+  const std::regex rules_it(R"(/proc/self/exe|mallopt|sigaction|\bsignal\(|signals\.h)");
+  const fs::path sources = fs::path(NORMLAB_SOURCE_DIR) / "src/normlab";
+  bool program_does = false;
+  for (const auto& entry : fs::recursive_directory_iterator(sources)) {
+    if (!entry.is_regular_file()) continue;
+    const bool program = entry.path().lexically_relative(sources).begin()->string() == "cli";
+    std::ifstream stream(entry.path());
+    for (std::string line; std::getline(stream, line);) {
+      if (!std::regex_search(line, rules_it)) continue;
+      program_does |= program;
+      EXPECT_TRUE(program) << entry.path() << ": " << line;
+    }
+  }
+  EXPECT_TRUE(program_does);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "autograd_check.h"
 #include "gradient_check.h"
 #include "normlab/base/error.h"
 #include "recommended.h"
@@ -209,6 +210,18 @@ TEST(DecoderLm, FusedKernelsServeEverySchemeThatTheyClaim) {
         EXPECT_LT(error, 2e-5 * (1.0 + truth.abs().max().item<double>())) << got[i].first;
       }
     }
+}
+
+TEST(DecoderLm, FusedKernelsGiveTheirGradientsToEveryCaller) {
+  for (const NormScheme& scheme : catalogue()) {
+    SCOPED_TRACE(scheme.name);
+    DecoderLm model = build(small(), scheme, torch::kFloat32);
+    if (model.config().kernels != Kernels::fused) continue;
+    randomise(model);
+    const Pass pass{.training = true, .seed = 1, .step = 2};
+    expect_gradients_for_every_caller(model.parameters(),
+                                      [&] { return model.loss(tokens(), tokens().flip(1), pass) * 0.375; });
+  }
 }
 
 TEST(DecoderLm, AliasSharesStorageButNotGradients) {

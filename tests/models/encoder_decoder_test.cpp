@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "autograd_check.h"
+
 namespace normlab {
 namespace {
 
@@ -96,6 +98,16 @@ TEST(EncoderDecoder, PaddingChangesNothing) {
   alone.source.tokens_bs = alone.source.tokens_bs.slice(1, 0, 3);
   alone.inputs_bt = alone.inputs_bt.slice(1, 0, 2), alone.labels_bt = alone.labels_bt.slice(1, 0, 2);
   EXPECT_LT(largest(model.logits(alone, Pass{})[0] - together[1].slice(0, 0, 2)), 1e-12);
+}
+
+TEST(EncoderDecoder, FusedKernelsGiveTheirGradientsToEveryCaller) {
+  for (const NormScheme& scheme : schemes()) {
+    SCOPED_TRACE(scheme.name);
+    EncoderDecoder model = build(small(), scheme, torch::kFloat32);
+    if (model.config().kernels != Kernels::fused) continue;
+    const Pass pass{.training = true, .seed = 3, .step = 1};
+    expect_gradients_for_every_caller(model.parameters(), [&] { return model.loss_sum(batch(), pass) * 0.375; });
+  }
 }
 
 TEST(EncoderDecoder, FusedEqualsComposite) {

@@ -28,14 +28,23 @@ TEST(FusedLinear, IsAsExactAsComposite) {
   }
 }
 
-TEST(FusedLinear, AddsToTheGradientOfEarlierParts) {
+TEST(FusedLinear, AddsToASumOfTheSink) {
   const Tensor x = torch::randn({40, 9}), weight = torch::randn({5, 9}).requires_grad_(true);
   const auto packed = std::make_shared<PackedWeight>();
   packed->pack(weight);
-  fused_linear(x, weight, {}, packed).sum().backward();
+  GradientSink sink;
+  fused_linear(x, weight, {}, packed, &sink).sum().backward();  // the sink has no sum yet
   const Tensor once = weight.grad().clone();
-  fused_linear(x, weight, {}, packed).sum().backward();
+  sink.collect({weight});
+  int returned = 0;
+  weight.register_hook([&](const Tensor& gradient) { returned += gradient.defined() ? 1 : 0; });
+  fused_linear(x, weight, {}, packed, &sink).sum().backward();
+  EXPECT_EQ(returned, 0);
   EXPECT_LT((weight.grad() - 2 * once).abs().max().item<double>(), 1e-5);
+  sink.clear();
+  fused_linear(x, weight, {}, packed, &sink).sum().backward();
+  EXPECT_EQ(returned, 1);
+  EXPECT_LT((weight.grad() - 3 * once).abs().max().item<double>(), 1e-5);
 }
 
 // A weight that has changed since it was packed is packed again, here or by the call.

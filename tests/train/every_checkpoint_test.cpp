@@ -62,7 +62,7 @@ class EveryCheckpoint : public testing::Test {
     const Config config = resolve_config(settings(scheme, translator, max_steps)).config;
     const auto run =
         open_session({.config = config, .folder = folder_ / name, .resuming = resumed, .command = {"test"}});
-    EXPECT_EQ(run->run([](const Progress&) {}), Outcome::finished);
+    EXPECT_EQ(run->run(), Outcome::finished);
     EXPECT_EQ(run->state().step, max_steps);
     return translator ? load_translator(folder_ / name / "checkpoints/latest").model.state()
                       : load_model(folder_ / name / "checkpoints/latest").model.state();

@@ -2,10 +2,12 @@
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/autograd.h>
 
 #include <cmath>
 #include <map>
 
+#include "normlab/nn/observer.h"
 #include "recommended.h"
 
 namespace normlab {
@@ -135,6 +137,41 @@ TEST(Stepper, MoreThreadsThanWindows) {
     EXPECT_NEAR(one[i].loss, two[i].loss, 1e-5) << i;  // sums of the parts are rounded, as above
     EXPECT_NEAR(one[i].grad_norm, two[i].grad_norm, 1e-5) << i;
   }
+}
+
+class SummedGradients : public Observer {
+ public:
+  void see(Site, Place, const Tensor&, const Pass&) override {}
+  AttentionStats* attention(Place, const QkvParts&, const AttentionForm&, const Pass&) override { return nullptr; }
+  void gradients(const std::vector<std::vector<Tensor>>& parts) override {
+    for (const Tensor& first : parts.front()) sums.push_back(first.clone());
+    for (size_t part = 1; part < parts.size(); ++part)
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += parts[part][i];
+  }
+
+  std::vector<Tensor> sums;
+};
+
+// Several parts per thread and several passes per step: what the sinks add up is the gradient of the whole loss.
+TEST(Stepper, PartsOfABatchAddUpToItsGradient) {
+  for (const int n_threads : {1, 2})
+    for (const char* name : {"lp", "fixnorm", "sigma-reparam", "ngpt"}) {
+      SCOPED_TRACE(name);
+      const Threads threads(n_threads);
+      Stepper stepper(model(name, Kernels::fused), settings);
+      const Batch first = batch(300, 5), second = batch(300, 6);  // 2400 tokens each, at most 1024 at a time
+      SummedGradients got;
+      const double loss = stepper.differentiate({first, second}, {.observer = &got});
+      const DecoderLm& whole = stepper.model();
+      const Tensor value =
+          (whole.loss(first.inputs, first.targets, {}) + whole.loss(second.inputs, second.targets, {})) * 0.5;
+      EXPECT_NEAR(loss, value.item<double>(), 1e-5);
+      const auto expected = torch::autograd::grad({value}, stepper.parameters());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const double size = 1.0 + expected[i].abs().max().item<double>();
+        EXPECT_LT((got.sums[i] - expected[i]).abs().max().item<double>(), 1e-5 * size) << i;  // rounding of the sums
+      }
+    }
 }
 
 TEST(Stepper, AccumulatedPassesEqualOneLargeBatch) {

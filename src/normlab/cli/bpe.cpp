@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "normlab/base/file.h"
-#include "normlab/base/signals.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/cli/verbs.h"
 #include "normlab/data/bpe_learn.h"
 #include "normlab/data/text_lines.h"

@@ -12,8 +12,8 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
-#include "normlab/base/signals.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 
 namespace normlab {
 namespace {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <numeric>
 
-#include "normlab/base/signals.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/cli/torch_verbs.h"
 #include "normlab/cli/verbs.h"
 #include "normlab/kernels/isa.h"
@@ -151,7 +151,8 @@ void run_queue(const Plan& plan, StudyProgress& progress, const std::vector<cons
     for (const Trial* trial : running) progress.update(*trial);
     shown.update(shown.redraws() ? progress.table(running, terminal_height() - 1, now) : progress.line(now), now);
   };
-  run_trials(plan, queue, {.program = options.program, .jobs = options.jobs, .nice = options.nice}, events);
+  run_trials(plan, queue,
+             {.program = options.program, .jobs = options.jobs, .nice = options.nice, .stop = stop_requested}, events);
   if (!options.quiet) shown.update(progress.line(StudyProgress::Clock::now()));
 }
 

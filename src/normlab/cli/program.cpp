@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <exception>
 
-#include "normlab/base/signals.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/cli/verbs.h"
 #include "normlab/kernels/isa.h"
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "normlab/base/signals.h"
 #include "normlab/kernels/cross_entropy.h"
 
 namespace normlab {
@@ -65,7 +64,7 @@ class Search {
 
   std::vector<std::vector<Hypothesis>> run() {
     for (int64_t length = 0; !sentences_.empty(); ++length) {
-      if (stop_requested()) return {};
+      if (options_.stop()) return {};
       step(length);
       take_finished(length + 1);
     }

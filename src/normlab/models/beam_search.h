@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "normlab/base/stop.h"
 #include "normlab/models/encoder_decoder.h"
 
 namespace normlab {
@@ -17,6 +18,7 @@ namespace normlab {
 struct BeamOptions {
   int beam = 4;                 // 1: greedy
   double length_penalty = 0.6;  // 0: none
+  StopToken stop = never_stop;  // asked before each symbol
 };
 
 struct Hypothesis {
@@ -37,7 +39,7 @@ struct BeamTask {
   BeamMarks marks = {};
 };
 
-// Of each sentence at most `beam` hypotheses, the best first. Empty when a signal asked to stop.
+// Of each sentence at most `beam` hypotheses, the best first. Empty when it was stopped.
 std::vector<std::vector<Hypothesis>> beam_search(const EncoderDecoder& model, const BeamTask& task,
                                                  const BeamOptions& options);
 

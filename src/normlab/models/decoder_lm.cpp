@@ -1,7 +1,5 @@
 #include "normlab/models/decoder_lm.h"
 
-#include <ATen/Parallel.h>
-
 #include <cmath>
 
 #include "normlab/base/error.h"
@@ -42,36 +40,30 @@ DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vo
   if (scheme.placement != NormPlacement::post)
     final_norm_ = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
 
-  initialise([this](const ParameterVisitor& visitor) { visit(visitor); }, config, scheme, seed);
-  constrain_at_start([this](const ParameterVisitor& visitor) { visit(visitor); }, scheme);
-  for (Block& block : blocks_) block.start();
-  visit([](const std::string&, Tensor& tensor, Role role) { tensor.requires_grad_(role != Role::state); });
-}
-
-void DecoderLm::after_step() {
-  for (Block& block : blocks_) block.after_step();
+  start(seed);
 }
 
 Tensor DecoderLm::rows(const Tensor& table_vc) const {
   return scheme_.embedding == EmbeddingNorm::fixnorm ? lp_normalize(table_vc, 2.0, 1e-12) : table_vc;
 }
 
-Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position) const {
+Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position, GradientSink* sink) const {
   const int64_t end = first_position + tokens_bt.size(1);
   if (end > config_.seq_len)
     throw Error("model", concat("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
-  Tensor x = embedding(rows(embedding_), tokens_bt, fused);
+  Tensor x = embedding(rows(embedding_), tokens_bt, fused, sink);
   if (scheme_.embedding == EmbeddingNorm::fixnorm) x = x * std::sqrt(double(config_.d_model));
   if (embedding_scale_.defined()) x = x * embedding_scale_;
   if (!positions_.defined()) return x;
-  return x + embedding(positions_, torch::arange(first_position, end, tokens_bt.options()).expand_as(tokens_bt), fused);
+  const Tensor places = torch::arange(first_position, end, tokens_bt.options()).expand_as(tokens_bt);
+  return x + embedding(positions_, places, fused, sink);
 }
 
 Tensor DecoderLm::hidden(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
   const int64_t first_position = caches ? caches->front().length() : 0;
-  Stream stream{
-      dropout(embed(tokens_bt, first_position), pass.dropout(config_.dropout, 0, embedding_site, tokens_bt.size(1)))};
+  Stream stream{dropout(embed(tokens_bt, first_position, pass.sink),
+                        pass.dropout(config_.dropout, 0, embedding_site, tokens_bt.size(1)))};
   const RopeTable* rope = rope_.cos.defined() ? &rope_ : nullptr;
   const Tensor gain = model_gain_.used();
   for (size_t layer = 0; layer < blocks_.size(); ++layer)
@@ -82,14 +74,14 @@ Tensor DecoderLm::hidden(const Tensor& tokens_bt, const Pass& pass, std::vector<
 }
 
 Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
-  const Tensor out = head(hidden(tokens_bt, pass, caches));
+  const Tensor out = head(hidden(tokens_bt, pass, caches), pass.sink);
   if (pass.observer) pass.observer->see(Site::logits, {pass.stack, config_.n_layers}, out, pass);
   return out;
 }
 
-Tensor DecoderLm::head(const Tensor& y_btc) const {
-  const Tensor weight = rows(head_.defined() ? head_ : embedding_);
-  Tensor z = packed_head_ ? fused_linear(y_btc, weight, Tensor(), packed_head_) : torch::linear(y_btc, weight);
+Tensor DecoderLm::head(const Tensor& y_btc, GradientSink* sink) const {
+  const Tensor weight = rows(head_weight());
+  Tensor z = packed_head_ ? fused_linear(y_btc, weight, Tensor(), packed_head_, sink) : torch::linear(y_btc, weight);
   if (s_z_.defined()) z = z * s_z_.used();
   const double cap = scheme_.output_soft_cap;
   return cap > 0.0 ? (z / cap).tanh() * cap : z;
@@ -115,42 +107,6 @@ void DecoderLm::visit(const ParameterVisitor& visitor) {
   final_norm_.visit("final_norm", visitor);
   if (head_.defined()) visitor("head.weight", head_, Role::weight);
   if (s_z_.defined()) visitor("s_z", s_z_.stored, Role::scale);
-}
-
-NamedTensors DecoderLm::state() {
-  NamedTensors list;
-  visit([&list](const std::string& name, Tensor& tensor, Role) { list.emplace_back(name, tensor); });
-  return list;
-}
-
-NamedTensors DecoderLm::parameters() {
-  NamedTensors list;
-  visit([&list](const std::string& name, Tensor& tensor, Role role) {
-    if (role != Role::state) list.emplace_back(name, tensor);
-  });
-  return list;
-}
-
-std::vector<WeightConstraint> DecoderLm::constraints() {
-  return constraints_of([this](const ParameterVisitor& visitor) { visit(visitor); }, scheme_);
-}
-
-void DecoderLm::pack_weights() const {
-  if (config_.kernels != Kernels::fused) return;
-  std::vector<std::pair<Tensor, PackedWeight*>> list = {{head_.defined() ? head_ : embedding_, packed_head_.get()}};
-  for (const Block& block : blocks_)
-    block.visit_linears([&](const Linear& linear) { list.emplace_back(linear.weight, linear.packed.get()); });
-  at::parallel_for(0, static_cast<int64_t>(list.size()), 1, [&](int64_t begin, int64_t end) {
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) list[i].second->pack(list[i].first);
-  });
-}
-
-DecoderLm DecoderLm::alias() const {
-  DecoderLm copy = *this;
-  copy.visit([](const std::string&, Tensor& tensor, Role role) {
-    tensor = tensor.detach().requires_grad_(role != Role::state);
-  });
-  return copy;
 }
 
 }  // namespace normlab

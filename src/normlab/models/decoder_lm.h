@@ -1,14 +1,14 @@
 // A decoder-only language model: embeddings, blocks, final norm, head. Value type: a copy shares its tensors.
 #pragma once
 
+#include <array>
 #include <vector>
 
-#include "normlab/nn/block.h"
-#include "normlab/nn/weight_constraint.h"
+#include "normlab/models/block_model.h"
 
 namespace normlab {
 
-class DecoderLm {
+class DecoderLm : public BlockModel<DecoderLm> {
  public:
   // `config` resolved; parameters are initialised as a function of `seed` by the table in models/init.cpp.
   DecoderLm(const ModelConfig& config, const NormScheme& scheme, int vocab_size, uint64_t seed,
@@ -21,27 +21,23 @@ class DecoderLm {
   // Mean cross-entropy in nats per token; in training with the z-loss where the scheme has one.
   torch::Tensor loss(const torch::Tensor& tokens_bt, const torch::Tensor& targets_bt, const Pass& pass) const;
 
-  // Every tensor of a checkpoint, in a fixed order.
+  // Shows every tensor of a checkpoint, in a fixed order.
   void visit(const ParameterVisitor& visitor);
-  NamedTensors state();
-  // The trainable ones among them, and what each is held to after a step.
-  NamedTensors parameters();
-  std::vector<WeightConstraint> constraints();
-  // What a scheme does after a step besides the constraints: QK-clip, a power iteration of sigma-Reparam.
-  void after_step();
-  // Lays the weights out for the fused products, until they change: called once per step, before threads share them.
-  void pack_weights() const;
-  // The same storage behind new leaves, so that threads can run backward on parts of a batch in parallel.
-  DecoderLm alias() const;
 
   const ModelConfig& config() const { return config_; }
   const NormScheme& scheme() const { return scheme_; }
   int vocab_size() const { return vocab_size_; }
 
  private:
+  friend class BlockModel<DecoderLm>;
+  auto stacks() { return std::array{&blocks_}; }
+  auto stacks() const { return std::array{&blocks_}; }
+  PackedProducts packed_outside_blocks() const { return {{head_weight(), packed_head_.get()}}; }
+
+  const torch::Tensor& head_weight() const { return head_.defined() ? head_ : embedding_; }
   torch::Tensor rows(const torch::Tensor& table_vc) const;  // of embedding or head as they are used
-  torch::Tensor embed(const torch::Tensor& tokens_bt, int64_t first_position) const;
-  torch::Tensor head(const torch::Tensor& y_btc) const;
+  torch::Tensor embed(const torch::Tensor& tokens_bt, int64_t first_position, GradientSink* sink) const;
+  torch::Tensor head(const torch::Tensor& y_btc, GradientSink* sink) const;
 
   ModelConfig config_;
   NormScheme scheme_;

@@ -1,7 +1,5 @@
 #include "normlab/models/encoder_decoder.h"
 
-#include <ATen/Parallel.h>
-
 #include <cmath>
 
 #include "normlab/base/error.h"
@@ -81,30 +79,20 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& wanted, const NormScheme& sche
     for (StreamNorm* norm : {&encoder_norm_, &decoder_norm_})
       *norm = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
 
-  const auto all = [this](const ParameterVisitor& visitor) { visit(visitor); };
-  initialise(all, config_, scheme, seed);
-  constrain_at_start(all, scheme);
-  for (auto* blocks : {&encoder_, &decoder_})
-    for (Block& block : *blocks) block.start();
-  visit([](const std::string&, Tensor& tensor, Role role) { tensor.requires_grad_(role != Role::state); });
-}
-
-void EncoderDecoder::after_step() {
-  for (auto* blocks : {&encoder_, &decoder_})
-    for (Block& block : *blocks) block.after_step();
+  start(seed);
 }
 
 Tensor EncoderDecoder::words() const {
   return scheme_.embedding == EmbeddingNorm::fixnorm ? lp_normalize(embedding_, 2.0, 1e-12) : embedding_;
 }
 
-Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, int64_t language,
-                             int64_t first_position) const {
+Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, int64_t language, int64_t first_position,
+                             GradientSink* sink) const {
   const int64_t end = first_position + tokens_bt.size(1);
   if (end > config_.seq_len)
     throw Error("model", concat("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
-  const Tensor rows = embedding(words_vc, tokens_bt, fused);
+  const Tensor rows = embedding(words_vc, tokens_bt, fused, sink);
   const Tensor x = (embedding_scale_.defined() ? rows * embedding_scale_ : rows * std::sqrt(double(config_.d_model))) +
                    languages_.select(0, language);
   return positions_.defined() ? x + positions_.slice(0, first_position, end) : x;
@@ -112,7 +100,7 @@ Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, in
 
 Memory EncoderDecoder::encode(const Tensor& words_vc, const SourceBatch& source, const Pass& pass) const {
   const Pass own = encoder_pass(pass, source);
-  Stream stream{dropout(embed(words_vc, source.tokens_bs, source.language, 0),
+  Stream stream{dropout(embed(words_vc, source.tokens_bs, source.language, 0, pass.sink),
                         own.dropout(config_.dropout, 0, embedding_site, source.tokens_bs.size(1)))};
   const Tensor gain = model_gain_.used();
   for (const Block& block : encoder_) block(stream, own, gain, rope());
@@ -145,7 +133,7 @@ Tensor EncoderDecoder::logits(const TranslationBatch& batch, const Pass& pass) c
   const Tensor table = words();
   const Memory memory = encode(table, batch.source, pass);
   const Pass own = decoder_pass(pass, memory);
-  Stream stream{dropout(embed(table, batch.inputs_bt, batch.target_language, 0),
+  Stream stream{dropout(embed(table, batch.inputs_bt, batch.target_language, 0, pass.sink),
                         own.dropout(config_.dropout, 0, embedding_site, batch.inputs_bt.size(1)))};
   const Tensor gain = model_gain_.used();
   for (const Block& block : decoder_) block(stream, own, gain, rope());
@@ -192,42 +180,6 @@ void EncoderDecoder::visit(const ParameterVisitor& visitor) {
   encoder_norm_.visit("encoder_norm", visitor);
   for (size_t layer = 0; layer < decoder_.size(); ++layer) decoder_[layer].visit(concat("decoder.", layer), visitor);
   decoder_norm_.visit("decoder_norm", visitor);
-}
-
-NamedTensors EncoderDecoder::state() {
-  NamedTensors list;
-  visit([&list](const std::string& name, Tensor& tensor, Role) { list.emplace_back(name, tensor); });
-  return list;
-}
-
-NamedTensors EncoderDecoder::parameters() {
-  NamedTensors list;
-  visit([&list](const std::string& name, Tensor& tensor, Role role) {
-    if (role != Role::state) list.emplace_back(name, tensor);
-  });
-  return list;
-}
-
-std::vector<WeightConstraint> EncoderDecoder::constraints() {
-  return constraints_of([this](const ParameterVisitor& visitor) { visit(visitor); }, scheme_);
-}
-
-void EncoderDecoder::pack_weights() const {
-  if (config_.kernels != Kernels::fused) return;
-  std::vector<const Linear*> list;
-  for (const auto* blocks : {&encoder_, &decoder_})
-    for (const Block& block : *blocks) block.visit_linears([&](const Linear& linear) { list.push_back(&linear); });
-  at::parallel_for(0, static_cast<int64_t>(list.size()), 1, [&](int64_t begin, int64_t end) {
-    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) list[i]->packed->pack(list[i]->weight);
-  });
-}
-
-EncoderDecoder EncoderDecoder::alias() const {
-  EncoderDecoder copy = *this;
-  copy.visit([](const std::string&, Tensor& tensor, Role role) {
-    tensor = tensor.detach().requires_grad_(role != Role::state);
-  });
-  return copy;
 }
 
 }  // namespace normlab

@@ -5,11 +5,11 @@
 //   logits = y E'^T + b                              E': the rows of E that the target language has
 #pragma once
 
+#include <array>
 #include <vector>
 
+#include "normlab/models/block_model.h"
 #include "normlab/nn/beam_state.h"
-#include "normlab/nn/block.h"
-#include "normlab/nn/weight_constraint.h"
 
 namespace normlab {
 
@@ -50,7 +50,7 @@ struct DecodeTables {
   std::shared_ptr<PackedWeight> packed_head;  // null: PyTorch's own product
 };
 
-class EncoderDecoder {
+class EncoderDecoder : public BlockModel<EncoderDecoder> {
  public:
   EncoderDecoder(const ModelConfig& config, const NormScheme& scheme, const TranslatorShape& shape, uint64_t seed,
                  torch::TensorOptions options = torch::kFloat32);
@@ -68,22 +68,23 @@ class EncoderDecoder {
   torch::Tensor step(const torch::Tensor& tokens_r, int64_t language, const DecodeTables& tables,
                      BeamState& beams) const;
 
+  // Shows every tensor of a checkpoint, in a fixed order.
   void visit(const ParameterVisitor& visitor);
-  NamedTensors state();                         // all that a checkpoint holds
-  NamedTensors parameters();                    // those that are trained
-  std::vector<WeightConstraint> constraints();  // one for each of parameters()
-  void after_step();
-  void pack_weights() const;
-  EncoderDecoder alias() const;
 
   const ModelConfig& config() const { return config_; }
+  const NormScheme& scheme() const { return scheme_; }
   const TranslatorShape& shape() const { return shape_; }
   size_t decoder_layers() const { return decoder_.size(); }
 
  private:
+  friend class BlockModel<EncoderDecoder>;
+  auto stacks() { return std::array{&encoder_, &decoder_}; }
+  auto stacks() const { return std::array{&encoder_, &decoder_}; }
+  PackedProducts packed_outside_blocks() const { return {}; }  // the head has other rows in each batch
+
   torch::Tensor words() const;
   torch::Tensor embed(const torch::Tensor& words_vc, const torch::Tensor& tokens_bt, int64_t language,
-                      int64_t first_position) const;
+                      int64_t first_position, GradientSink* sink = nullptr) const;
   Memory encode(const torch::Tensor& words_vc, const SourceBatch& source, const Pass& pass) const;
   torch::Tensor head(const torch::Tensor& y, const DecodeTables& tables) const;
   DecodeTables tables_of(const torch::Tensor& words_vc, const OutputVocabulary& outputs) const;

@@ -28,7 +28,7 @@ int64_t longest_translation(int64_t source_tokens, int64_t seq_len);
 // Sources as the model reads them, padded to one length.
 SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sources);
 
-// Up to `batch_size` lines of similar length at a time. Fewer lines than were given when a signal asked to stop.
+// Up to `batch_size` lines of similar length at a time. No lines when the search was stopped.
 std::vector<TranslatedLine> translate_lines(const EncoderDecoder& model, PairVocabulary& vocabulary,
                                             const std::vector<std::string>& lines, const BeamOptions& options,
                                             size_t batch_size);

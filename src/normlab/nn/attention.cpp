@@ -101,7 +101,7 @@ Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor
   how.key_lengths_b = cross ? pass.memory->lengths_b : pass.key_lengths_b;
   if (pass.beams) return decode(x_btc, *pass.beams, how);
   if (cross) return attend_memory(x_btc, pass, how);
-  const Tensor qkv = qkv_(x_btc).view({b, t, n_heads_ + 2 * n_kv_heads_, d_head_});
+  const Tensor qkv = qkv_(x_btc, pass.sink).view({b, t, n_heads_ + 2 * n_kv_heads_, d_head_});
   if (pass.observer)
     how.stats = pass.observer->attention({pass.stack, layer_}, {{qkv, n_heads_, n_kv_heads_, n_kv_heads_}}, how, pass);
 
@@ -114,7 +114,7 @@ Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor
   } else {
     mixed = attention(qkv, n_heads_, how);
   }
-  return out_(mixed.reshape({b, t, n_heads_ * d_head_}));
+  return out_(mixed.reshape({b, t, n_heads_ * d_head_}), pass.sink);
 }
 
 void Attention::visit(const std::string& name, const ParameterVisitor& visitor) {

@@ -26,13 +26,13 @@ Tensor in_whole_vectors(const Tensor& x_bthd, const Normalise& normalise) {
 Tensor Attention::attend_memory(const Tensor& x_btc, const Pass& pass, AttentionForm how) const {
   const Tensor& memory = pass.memory->x_bsc;
   const int64_t b = x_btc.size(0), t = x_btc.size(1), s = memory.size(1);
-  const Tensor q = q_(x_btc).view({b, t, n_heads_, d_head_});
-  const Tensor kv = kv_(memory).view({b, s, 2 * n_kv_heads_, d_head_});
+  const Tensor q = q_(x_btc, pass.sink).view({b, t, n_heads_, d_head_});
+  const Tensor kv = kv_(memory, pass.sink).view({b, s, 2 * n_kv_heads_, d_head_});
   if (pass.observer)
     how.stats = pass.observer->attention(
         {Stack::cross, layer_},
         {{.x_bthd = q, .queries = n_heads_}, {.x_bthd = kv, .keys = n_kv_heads_, .values = n_kv_heads_}}, how, pass);
-  return out_(cross_attention(q, kv, how).reshape({b, t, n_heads_ * d_head_}));
+  return out_(cross_attention(q, kv, how).reshape({b, t, n_heads_ * d_head_}), pass.sink);
 }
 
 Tensor Attention::decode(const Tensor& x_r1c, BeamState& beams, const AttentionForm& how) const {

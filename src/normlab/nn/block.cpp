@@ -76,7 +76,7 @@ void Block::operator()(Stream& stream, const Pass& pass, const Tensor& model_gai
       stream.dropout = pass.dropout(dropout_, layer_, cross_branch_site, t);
     });
   add_branch(stream, mlp_norm_, alpha_mlp_, placement_, [&](const Tensor& in) {
-    stream.branch = mlp_(in, pass.dropout(mlp_dropout_, layer_, mlp_hidden_site, t));
+    stream.branch = mlp_(in, pass.dropout(mlp_dropout_, layer_, mlp_hidden_site, t), pass.sink);
     if (pass.observer) pass.observer->see(Site::mlp_out, {pass.stack, layer_}, stream.branch, pass);
     stream.dropout = pass.dropout(dropout_, layer_, mlp_branch_site, t);
   });

@@ -19,9 +19,9 @@ struct Linear {
   Linear() = default;
   Linear(int64_t in, int64_t out, bool with_bias, bool fused, torch::TensorOptions options);
 
-  torch::Tensor operator()(const torch::Tensor& x) const {
-    if (!gamma.defined()) return product(x, bias);
-    const torch::Tensor y = product(x, {}) * (gamma / sigma());
+  torch::Tensor operator()(const torch::Tensor& x, GradientSink* sink = nullptr) const {
+    if (!gamma.defined()) return product(x, bias, sink);
+    const torch::Tensor y = product(x, {}, sink) * (gamma / sigma());
     return bias.defined() ? y + bias : y;
   }
   void add_sigma();                    // makes this map one with sigma-Reparam
@@ -30,8 +30,8 @@ struct Linear {
   void visit(const std::string& name, Role role, const ParameterVisitor& visitor);
 
  private:
-  torch::Tensor product(const torch::Tensor& x, const torch::Tensor& b) const {
-    return packed ? fused_linear(x, weight, b, packed) : torch::linear(x, weight, b);
+  torch::Tensor product(const torch::Tensor& x, const torch::Tensor& b, GradientSink* sink) const {
+    return packed ? fused_linear(x, weight, b, packed, sink) : torch::linear(x, weight, b);
   }
 };
 

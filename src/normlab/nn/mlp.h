@@ -13,7 +13,7 @@ class Mlp {
   Mlp() = default;
   Mlp(const ModelConfig& config, const NormScheme& scheme, torch::TensorOptions options);
 
-  torch::Tensor operator()(const torch::Tensor& x_btc, const Dropout& hidden = {}) const;
+  torch::Tensor operator()(const torch::Tensor& x_btc, const Dropout& hidden = {}, GradientSink* sink = nullptr) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit_linears(const LinearVisitor& visitor) const;
 

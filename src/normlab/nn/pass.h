@@ -9,6 +9,7 @@
 namespace normlab {
 
 class BeamState;
+class GradientSink;
 class Observer;
 
 // The encoder's output, which the cross-attention of a decoder reads.
@@ -28,6 +29,7 @@ struct Pass {
   const Memory* memory = nullptr;    // of cross-attention
   BeamState* beams = nullptr;        // not null: one new token per row, beside what the state remembers
   Observer* observer = nullptr;      // null: nobody looks
+  GradientSink* sink = nullptr;      // of weights' gradients; null: autograd gets all of them
   Stack stack = Stack::layers;       // whose layers this pass goes through, for the observer
   // Dropout of one site of one layer, for a tensor with `rows` rows per sequence.
   Dropout dropout(double rate, int layer, int site, int64_t rows) const {

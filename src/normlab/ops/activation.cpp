@@ -3,6 +3,7 @@
 #include <torch/autograd.h>
 
 #include "normlab/kernels/column_sums.h"
+#include "normlab/ops/first_derivative.h"
 #include "normlab/ops/float_data.h"
 #include "normlab/ops/parallel_rows.h"
 
@@ -31,6 +32,7 @@ struct FusedActivation : torch::autograd::Function<FusedActivation> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    require_first_derivative("activation");
     const auto saved = context->get_saved_variables();
     const Tensor &x = saved[0], &scale = saved[1], dy = grads[0].contiguous(), dx = torch::empty_like(x);
     const ActivationSpec spec{.kind = static_cast<Activation>(context->saved_data["kind"].toInt()),

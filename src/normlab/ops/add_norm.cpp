@@ -4,6 +4,7 @@
 
 #include "normlab/kernels/column_sums.h"
 #include "normlab/kernels/layer_norm.h"
+#include "normlab/ops/first_derivative.h"
 #include "normlab/ops/float_data.h"
 #include "normlab/ops/lp_norm.h"
 #include "normlab/ops/parallel_rows.h"
@@ -47,6 +48,7 @@ struct FusedAddNorm : torch::autograd::Function<FusedAddNorm> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    require_first_derivative("add_norm");
     const auto saved = context->get_saved_variables();
     const Tensor &s = saved[0], &mean = saved[1], &rstd = saved[2], &weight = saved[3], &bias = saved[4];
     const auto call = c10::static_intrusive_pointer_cast<AddNormCall>(context->saved_data["call"].toCapsule());

@@ -8,6 +8,7 @@
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
 #include "normlab/kernels/attention.h"
+#include "normlab/ops/first_derivative.h"
 #include "normlab/ops/float_data.h"
 
 namespace normlab {
@@ -207,6 +208,7 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    require_first_derivative("attention");
     const auto saved = context->get_saved_variables();
     Inputs in;
     std::copy_n(saved.begin(), n_inputs, in.begin());

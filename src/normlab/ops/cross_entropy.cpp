@@ -1,10 +1,12 @@
 #include "normlab/ops/cross_entropy.h"
 
 #include <torch/autograd.h>
+#include <torch/csrc/autograd/graph_task.h>
 
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
 #include "normlab/kernels/cross_entropy.h"
+#include "normlab/ops/first_derivative.h"
 #include "normlab/ops/parallel_rows.h"
 
 namespace normlab {
@@ -38,12 +40,16 @@ struct FusedCrossEntropy : torch::autograd::Function<FusedCrossEntropy> {
       cross_entropy(spec, logits.mutable_data_ptr<float>(), targets.const_data_ptr<int64_t>(),
                     losses.mutable_data_ptr<float>(), rows);
     });
-    if (with_gradient) context->saved_data["gradient"] = logits.detach();
+    if (with_gradient) context->save_for_backward({logits.detach()});
     return sum ? losses.sum() : losses.mean();
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
-    return {context->saved_data["gradient"].toTensor().mul_(grads[0]), Tensor(), Tensor(), Tensor(), Tensor()};
+    require_first_derivative("cross_entropy");
+    const Tensor gradient = context->get_saved_variables()[0];
+    // In place, unless a retained graph is to give the gradient again.
+    const bool again = torch::autograd::get_current_graph_task_keep_graph();
+    return {again ? gradient * grads[0] : gradient.mul_(grads[0]), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 

@@ -1,10 +1,12 @@
 // Rows of a table chosen by index.
 #pragma once
 
-#include <torch/types.h>
+#include "normlab/ops/gradient_sink.h"
 
 namespace normlab {
 
-torch::Tensor embedding(const torch::Tensor& table_vc, const torch::Tensor& index, bool fused);
+// With a `sink`, the fused backward adds the gradient of the table to the sum that the sink has of it.
+torch::Tensor embedding(const torch::Tensor& table_vc, const torch::Tensor& index, bool fused,
+                        GradientSink* sink = nullptr);
 
 }  // namespace normlab

@@ -5,6 +5,7 @@
 
 #include "normlab/kernels/column_sums.h"
 #include "normlab/kernels/lerp_norm.h"
+#include "normlab/ops/first_derivative.h"
 #include "normlab/ops/float_data.h"
 #include "normlab/ops/lp_norm.h"
 #include "normlab/ops/parallel_rows.h"
@@ -36,6 +37,7 @@ struct FusedLerpNorm : torch::autograd::Function<FusedLerpNorm> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    require_first_derivative("lerp_norm");
     const auto saved = context->get_saved_variables();
     const Tensor &h = saved[0], d_out = grads[0].contiguous();
     const auto cols = static_cast<size_t>(h.size(-1)), rows = static_cast<size_t>(h.numel()) / cols;

@@ -3,7 +3,7 @@
 #include <torch/autograd.h>
 
 #include "normlab/kernels/column_sums.h"
-#include "normlab/ops/accumulate.h"
+#include "normlab/ops/first_derivative.h"
 
 namespace normlab {
 namespace {
@@ -14,8 +14,10 @@ using torch::autograd::variable_list;
 
 constexpr int64_t fewest_rows_to_pack_for = 16;
 
-struct Packed : torch::CustomClassHolder {
-  std::shared_ptr<const PackedWeight> weight;
+// What backward needs besides x and W.
+struct LinearCall : torch::CustomClassHolder {
+  std::shared_ptr<const PackedWeight> packed;
+  Tensor sum;  // of dW, in the sink; undefined: dW goes to autograd
 };
 
 MatrixSize size_of(const Tensor& x, const Tensor& weight) {
@@ -24,7 +26,7 @@ MatrixSize size_of(const Tensor& x, const Tensor& weight) {
 
 struct FusedLinear : torch::autograd::Function<FusedLinear> {
   static Tensor forward(AutogradContext* context, const Tensor& x_in, const Tensor& weight,
-                        const std::optional<Tensor>& bias, const c10::intrusive_ptr<Packed>& packed) {
+                        const std::optional<Tensor>& bias, const c10::intrusive_ptr<LinearCall>& call) {
     const Tensor x = x_in.contiguous();
     const MatrixSize size = size_of(x, weight);
     std::vector<int64_t> shape = x.sizes().vec();
@@ -32,29 +34,30 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
     // A copy even of a single row: the product is added to it.
     const Tensor y =
         bias ? bias->expand(shape).clone(torch::MemoryFormat::Contiguous) : torch::empty(shape, x.options());
-    product_forward(size, x.const_data_ptr<float>(), *packed->weight, bias.has_value(), y.mutable_data_ptr<float>());
+    product_forward(size, x.const_data_ptr<float>(), *call->packed, bias.has_value(), y.mutable_data_ptr<float>());
     context->save_for_backward({x, weight});
     context->saved_data["bias"] = bias.has_value();  // an absent input has no index in needs_input_grad()
-    context->saved_data["packed"] = c10::IValue::make_capsule(packed);
+    context->saved_data["call"] = c10::IValue::make_capsule(call);
     return y;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    require_first_derivative("linear");
     const auto saved = context->get_saved_variables();
     const Tensor &x = saved[0], &weight = saved[1], dy = grads[0].contiguous();
-    const auto packed = c10::static_intrusive_pointer_cast<Packed>(context->saved_data["packed"].toCapsule());
+    const auto call = c10::static_intrusive_pointer_cast<LinearCall>(context->saved_data["call"].toCapsule());
     const MatrixSize size = size_of(x, weight);
     const float* from = dy.const_data_ptr<float>();
     variable_list gradients(4);
     if (context->needs_input_grad(0)) {
       gradients[0] = torch::empty_like(x);
-      product_backward(size, from, *packed->weight, gradients[0].mutable_data_ptr<float>());
+      product_backward(size, from, *call->packed, gradients[0].mutable_data_ptr<float>());
     }
     if (context->needs_input_grad(1)) {
-      const Tensor so_far = gradient_so_far(weight);
-      if (!so_far.defined()) gradients[1] = torch::empty_like(weight);
-      product_weight(size, x.const_data_ptr<float>(), from, so_far.defined(),
-                     (so_far.defined() ? so_far : gradients[1]).mutable_data_ptr<float>());
+      const bool add = call->sum.defined();
+      if (!add) gradients[1] = torch::empty_like(weight);
+      product_weight(size, x.const_data_ptr<float>(), from, add,
+                     (add ? call->sum : gradients[1]).mutable_data_ptr<float>());
     }
     if (context->saved_data["bias"].toBool() && context->needs_input_grad(2)) {
       gradients[2] = torch::empty({size.out}, dy.options());
@@ -68,18 +71,19 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
 }  // namespace
 
 Tensor fused_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
-                    const std::shared_ptr<PackedWeight>& packed) {
+                    const std::shared_ptr<PackedWeight>& packed, GradientSink* sink) {
   // A few rows, as in decoding, are not worth a copy of W.
   if (!packed->holds(weight) && x.numel() / weight.size(1) < fewest_rows_to_pack_for)
     return torch::linear(x, weight, bias);
-  auto holder = c10::make_intrusive<Packed>();
-  holder->weight = packed;
+  auto call = c10::make_intrusive<LinearCall>();
+  call->packed = packed;
+  if (sink) call->sum = sink->find(weight);
   if (!packed->holds(weight)) {
     auto own = std::make_shared<PackedWeight>();
     own->pack(weight);
-    holder->weight = own;
+    call->packed = own;
   }
-  return FusedLinear::apply(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, holder);
+  return FusedLinear::apply(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, call);
 }
 
 }  // namespace normlab

@@ -5,6 +5,7 @@
 
 #include "normlab/kernels/column_sums.h"
 #include "normlab/kernels/weighted_sum.h"
+#include "normlab/ops/first_derivative.h"
 #include "normlab/ops/float_data.h"
 #include "normlab/ops/parallel_rows.h"
 
@@ -28,6 +29,7 @@ struct FusedWeightedSum : torch::autograd::Function<FusedWeightedSum> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    require_first_derivative("weighted_sum");
     const auto saved = context->get_saved_variables();
     const Tensor &h = saved[0], &a = saved[1], &b = saved[2], &c = saved[3], dy = grads[0].contiguous();
     const auto cols = static_cast<size_t>(h.size(-1)), rows = static_cast<size_t>(h.numel()) / cols;

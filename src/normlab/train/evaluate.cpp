@@ -1,16 +1,14 @@
 #include "normlab/train/evaluate.h"
 
-#include "normlab/base/signals.h"
-
 namespace normlab {
 
 std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> tokens,
-                               std::span<const EvalWindow> windows, int batch_size) {
+                               std::span<const EvalWindow> windows, int batch_size, const StopToken& stop) {
   torch::NoGradGuard no_grad;
   double total = 0.0;
   int64_t n_tokens = 0;
   for (size_t first = 0; first < windows.size();) {
-    if (stop_requested()) return std::nullopt;
+    if (stop()) return std::nullopt;
     // Windows of one length go together; the last window of a text may be shorter.
     size_t end = first;
     const int length = windows[first].length;

@@ -4,13 +4,14 @@
 #include <optional>
 #include <span>
 
+#include "normlab/base/stop.h"
 #include "normlab/data/batch.h"
 #include "normlab/models/decoder_lm.h"
 
 namespace normlab {
 
-// Mean loss in nats per token; nothing when a signal asked to stop before the end.
+// Mean loss in nats per token; nothing when stopped before the end.
 std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> tokens,
-                               std::span<const EvalWindow> windows, int batch_size);
+                               std::span<const EvalWindow> windows, int batch_size, const StopToken& stop = never_stop);
 
 }  // namespace normlab

@@ -1,8 +1,11 @@
-// How a training goes, and how it ended.
+// How a training goes, how its caller steers it, and how it ended.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+
+#include "normlab/base/stop.h"
 
 namespace normlab {
 
@@ -13,6 +16,12 @@ struct Progress {
   double loss = 0.0;
   std::optional<double> val_loss;
   double tokens_per_second = 0.0, seconds_left = 0.0;
+};
+
+struct RunControl {
+  std::function<void(const Progress&)> show = [](const Progress&) {};  // after each step
+  StopToken stop = never_stop;                                         // true: saves and ends, also in an evaluation
+  std::function<bool()> take_save_request = never_stop;                // true once for each checkpoint to be written
 };
 
 }  // namespace normlab

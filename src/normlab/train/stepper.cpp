@@ -63,6 +63,7 @@ BasicStepper<Model, ModelBatch>::BasicStepper(Model model, AdamWSettings setting
       optimizer_(replicas_.front().parameters(), matching(replicas_.front(), settings), replicas_.front().constraints(),
                  roles_of(replicas_.front())) {
   for (Model& replica : replicas_) parameters_.push_back(tensors_of(replica));
+  sinks_.resize(replicas_.size());
 }
 
 template <class Model, class ModelBatch>
@@ -76,15 +77,17 @@ double BasicStepper<Model, ModelBatch>::backward(const ModelBatch& batch, const 
   std::vector<double> losses(static_cast<size_t>(parts));
   const auto run_part = [&](int64_t part) {
     const torch::AutoGradMode with_gradients(true);  // the mode is a thread's own
+    const auto replica = static_cast<size_t>(part);
     const int64_t part_end = rows * (part + 1) / parts;
     for (int64_t begin = rows * part / parts; begin < part_end; begin += at_once) {
       const int64_t end = std::min(begin + at_once, part_end);
       Pass own = pass;
       own.first_sequence += begin;
-      const Tensor loss =
-          share_of_loss(replicas_[static_cast<size_t>(part)], batch.slice(begin, end), own, weight, words);
+      own.sink = &sinks_[replica];
+      const Tensor loss = share_of_loss(replicas_[replica], batch.slice(begin, end), own, weight, words);
       loss.backward();
-      losses[static_cast<size_t>(part)] += loss.item<double>();
+      sinks_[replica].collect(parameters_[replica]);
+      losses[replica] += loss.item<double>();
     }
   };
   if (parts == 1)
@@ -114,6 +117,7 @@ template <class Model, class ModelBatch>
 double BasicStepper<Model, ModelBatch>::differentiate(const std::vector<ModelBatch>& batches, Pass pass) {
   for (auto& list : parameters_)
     for (Tensor& parameter : list) parameter.mutable_grad().reset();
+  for (GradientSink& sink : sinks_) sink.clear();
   double loss = 0.0;
   for (const ModelBatch& batch : batches) {
     loss += backward(batch, pass, 1.0 / static_cast<double>(batches.size()));

@@ -49,6 +49,7 @@ class BasicStepper {
 
   std::vector<Model> replicas_;                         // the model, then aliases of it, one per thread
   std::vector<std::vector<torch::Tensor>> parameters_;  // of each replica, the same storage
+  std::vector<GradientSink> sinks_;                     // of each replica, for the parts of a batch after its first
   AdamW optimizer_;
 };
 

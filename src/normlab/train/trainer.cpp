@@ -42,8 +42,8 @@ TrainingRun::Step Trainer::make_step(double lr) {
   return {result, tokens, {{"tokens", tokens * static_cast<double>(state_.step + 1)}}};
 }
 
-bool Trainer::evaluate_now() {
-  const auto loss = evaluate(stepper_.model(), corpus_.tokens, eval_windows_, config_.train.batch_size);
+bool Trainer::evaluate_now(const StopToken& stop) {
+  const auto loss = evaluate(stepper_.model(), corpus_.tokens, eval_windows_, config_.train.batch_size, stop);
   if (!loss) return false;
   state_.last_eval = state_.step;
   state_.val_loss = *loss;

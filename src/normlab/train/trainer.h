@@ -18,7 +18,7 @@ class Trainer : public TrainingRun {
   Batch batch(int64_t index) const;
   std::vector<Batch> next_batches() const;
   Step make_step(double lr) override;
-  bool evaluate_now() override;
+  bool evaluate_now(const StopToken& stop) override;
   void write_checkpoint(const std::filesystem::path& path) override;
   std::string find_culprit() override { return first_bad_tensor(stepper_, next_batches(), next_pass()); }
 

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "normlab/base/error.h"
-#include "normlab/base/signals.h"
 #include "normlab/base/text.h"
 #include "normlab/train/clock.h"
 #include "normlab/train/schedule.h"
@@ -95,32 +94,32 @@ Outcome TrainingRun::diverged(const nlohmann::ordered_json& values) {
   return Outcome::diverged;
 }
 
-Outcome TrainingRun::run(const std::function<void(const Progress&)>& show) {
+Outcome TrainingRun::run(const RunControl& control) {
   const int64_t first_step = state_.step, max_steps = config_.train.max_steps;
   const auto start = Clock::now();
   double tokens = 0.0;
   while (true) {
     const bool last = state_.step >= max_steps;
     const bool wanted = last || (due(config_.train.eval_every) && (state_.step > 0 || evaluates_untrained()));
-    const bool evaluated = wanted && state_.last_eval < state_.step && evaluate_now();
+    const bool evaluated = wanted && state_.last_eval < state_.step && evaluate_now(control.stop);
     if (evaluated && !std::isfinite(state_.val_loss)) return diverged({{"val_loss", state_.val_loss}});
-    const bool stopping = stop_requested(), at_end = enough() || (last && state_.last_eval == state_.step);
-    if (stopping || last || at_end || take_save_request() || due(config_.train.save_every) ||
+    const bool stopping = control.stop(), at_end = enough() || (last && state_.last_eval == state_.step);
+    if (stopping || last || at_end || control.take_save_request() || due(config_.train.save_every) ||
         (evaluated && config_.train.save_every == 0))
       save();
-    if (at_end && finish()) return last ? Outcome::finished : Outcome::stopped_early;
+    if (at_end && finish(control.stop)) return last ? Outcome::finished : Outcome::stopped_early;
     if (at_end || stopping) return Outcome::interrupted;
 
     const Step step = train_step();
     if (!step.result.finite) return diverged({{"loss", step.result.loss}, {"grad_norm", step.result.grad_norm}});
     tokens += step.tokens;
     const double seconds = seconds_since(start), per_step = seconds / static_cast<double>(state_.step - first_step);
-    show({.step = state_.step,
-          .max_steps = max_steps,
-          .loss = step.result.loss,
-          .val_loss = state_.last_eval >= 0 ? std::optional(state_.val_loss) : std::nullopt,
-          .tokens_per_second = tokens / seconds,
-          .seconds_left = per_step * static_cast<double>(max_steps - state_.step)});
+    control.show({.step = state_.step,
+                  .max_steps = max_steps,
+                  .loss = step.result.loss,
+                  .val_loss = state_.last_eval >= 0 ? std::optional(state_.val_loss) : std::nullopt,
+                  .tokens_per_second = tokens / seconds,
+                  .seconds_left = per_step * static_cast<double>(max_steps - state_.step)});
   }
 }
 

@@ -20,8 +20,8 @@ class TrainingRun {
  public:
   virtual ~TrainingRun() = default;
 
-  // Until the last step, an early stop, a signal or divergence; `show` is called after each step.
-  Outcome run(const std::function<void(const Progress&)>& show);
+  // Until the last step, an early stop, a request to stop or divergence.
+  Outcome run(const RunControl& control = {});
 
   const TrainState& state() const { return state_; }
   virtual int64_t parameter_count() const = 0;
@@ -41,13 +41,13 @@ class TrainingRun {
     nlohmann::ordered_json counts;  // for metrics.jsonl
   };
   virtual Step make_step(double lr) = 0;  // next batches, and their watched_step
-  // Into state_ and the records; false when a signal came first: it is then made after the run is resumed.
-  virtual bool evaluate_now() = 0;
+  // Into state_ and the records; false when it was stopped: it is then made after the run is resumed.
+  virtual bool evaluate_now(const StopToken& stop) = 0;
   virtual bool evaluates_untrained() const { return true; }
   virtual bool enough() const;  // an early stop
   virtual void write_checkpoint(const std::filesystem::path& path) = 0;
-  virtual bool finish() { return true; }   // what comes after the last evaluation; false when a signal came first
-  virtual std::string find_culprit() = 0;  // of the step that cannot be made: its first_bad_tensor
+  virtual bool finish(const StopToken&) { return true; }  // what comes after the last evaluation; false when stopped
+  virtual std::string find_culprit() = 0;                 // of the step that cannot be made: its first_bad_tensor
 
   // Forward, backward, clip and update, probed when it is due.
   template <class Model, class ModelBatch>

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "normlab/base/file.h"
-#include "normlab/base/signals.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/models/translate.h"
@@ -54,13 +53,13 @@ TrainingRun::Step TranslationTrainer::make_step(double lr) {
   return {watched_step(stepper_, batches, lr), static_cast<double>(words), {{"words", words}}};
 }
 
-// Nats a subword, without smoothing; nothing when a signal came first.
-std::optional<double> TranslationTrainer::dev_loss() {
+// Nats per subword, without smoothing.
+std::optional<double> TranslationTrainer::dev_loss(const StopToken& stop) {
   const torch::NoGradGuard no_grad;
   double total = 0.0;
   int64_t words = 0;
   for (const TranslationBatch& batch : batches_.all(dev_, data_)) {
-    if (stop_requested()) return std::nullopt;
+    if (stop()) return std::nullopt;
     total += stepper_.model().loss_sum(batch, Pass{}).item<double>();
     words += batch.words();
   }
@@ -68,8 +67,9 @@ std::optional<double> TranslationTrainer::dev_loss() {
 }
 
 // The translation is kept in the run as translations/NAME.LANGUAGE.
-std::optional<double> TranslationTrainer::bleu_of(const ParallelText& text, const std::string& name) {
-  const BeamOptions options{config_.translation.beam, config_.translation.length_penalty};
+std::optional<double> TranslationTrainer::bleu_of(const ParallelText& text, const std::string& name,
+                                                  const StopToken& stop) {
+  const BeamOptions options{config_.translation.beam, config_.translation.length_penalty, stop};
   const auto lines = translate_lines(stepper_.model(), data_.vocabulary, text.source, options, sentences_at_once);
   if (lines.size() != text.source.size()) return std::nullopt;
   std::vector<std::string> output;
@@ -84,10 +84,10 @@ std::optional<double> TranslationTrainer::bleu_of(const ParallelText& text, cons
   return bleu_of_text(output, text.target, config_.translation.bleu);
 }
 
-bool TranslationTrainer::evaluate_now() {
-  const auto loss = dev_loss();
+bool TranslationTrainer::evaluate_now(const StopToken& stop) {
+  const auto loss = dev_loss(stop);
   if (!loss) return false;
-  const auto bleu = std::isfinite(*loss) ? bleu_of(dev_, "dev") : 0.0;
+  const auto bleu = std::isfinite(*loss) ? bleu_of(dev_, "dev", stop) : 0.0;
   if (!bleu) return false;
   state_.last_eval = state_.step, state_.val_loss = *loss;
   if (!std::isfinite(*loss)) return true;
@@ -105,11 +105,11 @@ bool TranslationTrainer::evaluate_now() {
 }
 
 // The test text, by the best checkpoint.
-bool TranslationTrainer::finish() {
+bool TranslationTrainer::finish(const StopToken& stop) {
   if (data_.test.source.empty()) return true;
   const auto latest = run_.latest(), best = run_.best();
   if (best) load_weights(best->path, stepper_.model());
-  const auto bleu = bleu_of(data_.test, "test");
+  const auto bleu = bleu_of(data_.test, "test", stop);
   if (latest) load_weights(latest->path, stepper_.model());
   if (!bleu) return false;
   state_.test_bleu = *bleu;

@@ -18,15 +18,16 @@ class TranslationTrainer : public TrainingRun {
  private:
   std::vector<TranslationBatch> next_batches();
   Step make_step(double lr) override;
-  bool evaluate_now() override;
+  bool evaluate_now(const StopToken& stop) override;
   // A search with random weights is slow and says nothing.
   bool evaluates_untrained() const override { return false; }
   bool enough() const override;
-  bool finish() override;
+  bool finish(const StopToken& stop) override;
   void write_checkpoint(const std::filesystem::path& path) override;
   std::string find_culprit() override { return first_bad_tensor(stepper_, next_batches(), next_pass()); }
-  std::optional<double> dev_loss();
-  std::optional<double> bleu_of(const ParallelText& text, const std::string& name);
+  // Nothing when stopped.
+  std::optional<double> dev_loss(const StopToken& stop);
+  std::optional<double> bleu_of(const ParallelText& text, const std::string& name, const StopToken& stop);
 
   TranslationData data_;
   TranslationBatches batches_;

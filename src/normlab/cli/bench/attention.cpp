@@ -11,9 +11,9 @@
 #include <cmath>
 #include <memory>
 
-#include "normlab/base/signals.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/bench/bench.h"
+#include "normlab/cli/signals.h"
 #include "normlab/ops/attention.h"
 
 namespace normlab {

@@ -5,6 +5,7 @@
 #include "normlab/base/text.h"
 #include "normlab/cli/bench/bench.h"
 #include "normlab/cli/child_process.h"
+#include "normlab/cli/signals.h"
 #include "normlab/data/text_lines.h"
 #include "normlab/models/translate.h"
 #include "normlab/train/checkpoint.h"
@@ -46,8 +47,8 @@ LoadedTranslator load_with(const std::string& run, const std::string& path) {
 
 std::vector<TranslatedLine> translate_all(Work& work) {
   const TranslationConfig& config = work.loaded.config.translation;
-  return translate_lines(work.loaded.model, work.loaded.vocabulary, work.lines, {config.beam, config.length_penalty},
-                         work.batch);
+  return translate_lines(work.loaded.model, work.loaded.vocabulary, work.lines,
+                         {config.beam, config.length_penalty, stop_requested}, work.batch);
 }
 
 Contender contender(const std::shared_ptr<Work>& work, const std::string& path, const std::string& label) {

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <thread>
 
-#include "normlab/base/signals.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/kernels/isa.h"
 #include "normlab/kernels/peak.h"
 #include "normlab/record/manifest.h"

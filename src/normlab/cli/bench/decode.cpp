@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "normlab/base/signals.h"
 #include "normlab/cli/bench/bench.h"
+#include "normlab/cli/signals.h"
 #include "normlab/config/flops.h"
 #include "normlab/infer/sample.h"
 

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "normlab/base/signals.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/bench/bench.h"
+#include "normlab/cli/signals.h"
 #include "normlab/ops/activation.h"
 #include "normlab/ops/add_norm.h"
 #include "normlab/ops/cross_entropy.h"

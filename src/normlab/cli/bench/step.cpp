@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "normlab/base/file.h"
-#include "normlab/base/signals.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/bench/bench.h"
 #include "normlab/cli/bench/peer.h"
 #include "normlab/cli/bench/step_runner.h"
+#include "normlab/cli/signals.h"
 #include "normlab/config/flops.h"
 
 namespace normlab {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/data/corpus.h"
 #include "normlab/data/dataset.h"
@@ -30,7 +31,7 @@ Exit evaluate_model(const EvalOptions& options) {
   const TokenRange part =
       other_text ? TokenRange{0, n_tokens} : make_split(n_tokens, config.data.folds, config.data.fold).held_out;
   const auto windows = eval_windows(part, config.model.seq_len, options.windows);
-  const auto loss = evaluate(loaded.model, corpus.tokens, windows, config.train.batch_size);
+  const auto loss = evaluate(loaded.model, corpus.tokens, windows, config.train.batch_size, stop_requested);
   if (!loss) return Exit::stopped;
 
   const TextSize size = size_of_targets(corpus, windows);

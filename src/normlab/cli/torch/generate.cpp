@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "normlab/base/signals.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/infer/sample.h"
 #include "normlab/train/checkpoint.h"

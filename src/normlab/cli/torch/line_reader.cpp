@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "normlab/base/file.h"
-#include "normlab/base/signals.h"
+#include "normlab/cli/signals.h"
 
 namespace normlab {
 

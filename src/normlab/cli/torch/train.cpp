@@ -5,6 +5,7 @@
 
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/train/session.h"
 #include "normlab/train/translation_trainer.h"
@@ -94,9 +95,10 @@ Exit train(TrainOptions options) {
   Outcome outcome;
   {
     ProgressLine progress;
-    outcome = trainer->run([&](const Progress& p) {
+    const auto show = [&](const Progress& p) {
       if (!options.quiet) progress.update(progress_text(p));
-    });
+    };
+    outcome = trainer->run({.show = show, .stop = stop_requested, .take_save_request = take_save_request});
   }
   if (options.json) print_json(summary(*trainer, options.out, outcome));
   return report(*trainer, options.out, outcome);

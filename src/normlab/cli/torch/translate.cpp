@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <memory>
 
-#include "normlab/base/signals.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/cli/torch/line_reader.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/data/detokenizer.h"
@@ -44,7 +44,7 @@ class LineTranslator {
     if (options.average > 0) load_average(options.run, static_cast<size_t>(options.average), loaded_.model);
     const TranslationConfig& config = loaded_.config.translation;
     beam_ = {options.beam > 0 ? options.beam : config.beam,
-             options.length_penalty >= 0.0 ? options.length_penalty : config.length_penalty};
+             options.length_penalty >= 0.0 ? options.length_penalty : config.length_penalty, stop_requested};
     if (options.n_best > beam_.beam)
       throw UsageError("--n-best", concat("got ", options.n_best, ", expected at most the beam, ", beam_.beam, "."));
   }

@@ -3,6 +3,7 @@
 
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/study/run/progress.h"
 #include "normlab/study/trial/run_trial.h"
@@ -47,9 +48,11 @@ Exit run_one(const TrialOptions& options) {
 
   use_threads(trial.config.train.threads);
   ProgressLine progress;
-  const Outcome outcome = run_trial(trial, command_line(), [&](const Progress& p) {
+  const auto show = [&](const Progress& p) {
     if (!options.quiet) progress.update(concat(name, "  ", progress_text(p)));
-  });
+  };
+  const Outcome outcome =
+      run_trial(trial, command_line(), {.show = show, .stop = stop_requested, .take_save_request = take_save_request});
   progress.finish();
   if (outcome != Outcome::interrupted) return report(name, trial);
   log_line(concat(name, " stopped; resume with: normlab trial ", options.folder, " ", options.number));

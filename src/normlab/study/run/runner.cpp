@@ -17,7 +17,6 @@
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
 #include "normlab/base/folder_lock.h"
-#include "normlab/base/signals.h"
 #include "normlab/base/text.h"
 
 namespace normlab {
@@ -114,7 +113,7 @@ class Runner {
   void run() {
     while (true) {
       reap();
-      if (stop_requested() && !stopping_) {
+      if (options_.stop() && !stopping_) {
         stopping_ = true;
         signal_all(SIGTERM);
       }

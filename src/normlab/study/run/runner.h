@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "normlab/base/stop.h"
 #include "normlab/study/run/trial.h"
 
 namespace normlab {
@@ -16,6 +17,7 @@ struct RunnerOptions {
   std::filesystem::path program;  // that has the verb `trial`
   int jobs = 1;
   int nice = 0;
+  StopToken stop = never_stop;
 };
 
 enum class TrialEnd { recorded, stopped, in_use };
@@ -27,9 +29,9 @@ struct RunnerEvents {
   std::function<void(const std::vector<const Trial*>& running)> tick;
 };
 
-// Runs `PROGRAM trial DIR N` for each trial in the order given, until all have ended or a signal asks to stop, which is
-// passed on. A child lives no longer than this process: when that is killed, it saves and ends too. What a child
-// prints is in <folder of the trial>.log.
+// Runs `PROGRAM trial DIR N` for each trial in the order given, until all have ended or `stop` asks to, which is
+// passed on as a SIGTERM. A child lives no longer than this process: when that is killed, it saves and ends too. What a
+// child prints is in <folder of the trial>.log.
 void run_trials(const Plan& plan, const std::vector<const Trial*>& queue, const RunnerOptions& options,
                 const RunnerEvents& events);
 

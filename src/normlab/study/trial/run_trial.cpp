@@ -31,15 +31,14 @@ TrialRecord record_of(const TrainingRun& trainer, Outcome outcome) {
 
 }  // namespace
 
-Outcome run_trial(const Trial& trial, const std::vector<std::string>& command,
-                  const std::function<void(const Progress&)>& show) {
+Outcome run_trial(const Trial& trial, const std::vector<std::string>& command, const RunControl& control) {
   require_same_trial(trial);
   try {
     forget_crash(trial);
     const bool resuming = fs::exists(trial.folder / "config.toml");
     const auto trainer =
         open_session({.config = trial.config, .folder = trial.folder, .resuming = resuming, .command = command});
-    const Outcome outcome = trainer->run(show);
+    const Outcome outcome = trainer->run(control);
     if (outcome == Outcome::interrupted) return outcome;
     write_record(trial, record_of(*trainer, outcome));
     if (outcome != Outcome::diverged) drop_moments(trial.folder);

@@ -1,7 +1,6 @@
 // Training one trial of a study, in this process.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,8 +9,7 @@
 
 namespace normlab {
 
-// Trains to the end, or until a signal, and writes trial.json. An error is recorded as a crash and thrown on.
-Outcome run_trial(const Trial& trial, const std::vector<std::string>& command,
-                  const std::function<void(const Progress&)>& show);
+// Trains to the end and writes trial.json, or until it is stopped. An error is recorded as a crash and thrown on.
+Outcome run_trial(const Trial& trial, const std::vector<std::string>& command, const RunControl& control = {});
 
 }  // namespace normlab

@@ -1,4 +1,4 @@
-// normlab verify: what the checks of language models and of translators share.
+// What the checks of language models and of translators share.
 #pragma once
 
 #include <torch/types.h>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "normlab/infer/verify.h"
 #include "normlab/record/safetensors.h"
 #include "normlab/train/stepper.h"
 
@@ -15,12 +16,6 @@ namespace normlab {
 // Largest relative errors allowed. Ten steps of Adam turn the last bits of small gradients into whole steps of lr,
 // hence the wider bound on the weights after them.
 constexpr double logits_bound = 2e-5, gradient_bound = 2e-4, losses_bound = 1e-4, after_bound = 2e-3;
-
-struct Check {
-  std::string name;
-  double error = 0.0, bound = 0.0;
-  bool passed() const { return error <= bound; }  // false for NaN
-};
 
 // Largest difference over the largest expected entry.
 double relative_error(const torch::Tensor& got, const torch::Tensor& expected);
@@ -43,6 +38,6 @@ torch::Tensor losses_of_steps(const SafetensorsFile& file, const Model& model, c
   return torch::tensor(losses);
 }
 
-std::vector<Check> verify_translator(const SafetensorsFile& file, const std::string& kernels);
+std::vector<Check> verify_translator(const SafetensorsFile& file, const std::string& kernels, const StopToken& stop);
 
 }  // namespace normlab

@@ -1,5 +1,5 @@
 // Signals: the handlers touch lock-free atomics only.
-#include "normlab/base/signals.h"
+#include "normlab/cli/signals.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // Signals, each in a child process of its own.
-#include "normlab/base/signals.h"
+#include "normlab/cli/signals.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

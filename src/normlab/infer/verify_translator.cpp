@@ -1,9 +1,9 @@
-// normlab verify: a translator against the QKNorm authors' code, down to the hypotheses of its beam search.
+// A translator against the QKNorm authors' code, down to the hypotheses of its beam search.
 
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
-#include "normlab/cli/torch/verify.h"
 #include "normlab/infer/import_translation.h"
+#include "normlab/infer/verify_checks.h"
 #include "normlab/models/beam_search.h"
 #include "normlab/models/weights.h"
 #include "normlab/train/stepper.h"
@@ -18,8 +18,9 @@ constexpr int64_t extra_symbols = 50;
 
 class TranslatorVerification {
  public:
-  TranslatorVerification(const SafetensorsFile& file, const std::string& kernels)
+  TranslatorVerification(const SafetensorsFile& file, const std::string& kernels, const StopToken& stop)
       : file_(file),
+        stop_(stop),
         imported_(read_translator(reference_metadata(file, "config"), kernels)),
         model_(import_translator(imported_, file, "weights.")),
         parts_(translator_parts(imported_, model_)),
@@ -99,9 +100,10 @@ class TranslatorVerification {
                           .target_language = batch_.target_language,
                           .outputs = batch_.outputs,
                           .limits = limits()};
-      hypotheses_ = beam_search(model_, task, {.beam = imported_.beam, .length_penalty = imported_.length_penalty});
+      hypotheses_ = beam_search(model_, task,
+                                {.beam = imported_.beam, .length_penalty = imported_.length_penalty, .stop = stop_});
     }
-    if (hypotheses_.empty()) throw Error("verify", "stopped by a signal.", Exit::stopped);
+    if (hypotheses_.empty()) throw Error("verify", "stopped before the end.", Exit::stopped);
     const std::string key = concat("expect.beam.", sentence);
     const Tensor expected = load_tensor(file_.at(key + ".symbols"));
     const auto& found = hypotheses_.at(static_cast<size_t>(sentence));
@@ -134,6 +136,7 @@ class TranslatorVerification {
   }
 
   const SafetensorsFile& file_;
+  const StopToken& stop_;
   ImportedTranslator imported_;
   EncoderDecoder model_;
   std::vector<TensorPart> parts_;
@@ -144,8 +147,8 @@ class TranslatorVerification {
 
 }  // namespace
 
-std::vector<Check> verify_translator(const SafetensorsFile& file, const std::string& kernels) {
-  return TranslatorVerification(file, kernels).run();
+std::vector<Check> verify_translator(const SafetensorsFile& file, const std::string& kernels, const StopToken& stop) {
+  return TranslatorVerification(file, kernels, stop).run();
 }
 
 }  // namespace normlab

@@ -1,0 +1,16 @@
+#include "normlab/ops/gradient_sink.h"
+
+namespace normlab {
+
+void GradientSink::collect(const std::vector<torch::Tensor>& leaves) {
+  for (const torch::Tensor& leaf : leaves)
+    if (leaf.grad().defined() && leaf.grad().is_contiguous())
+      sums_.try_emplace(leaf.unsafeGetTensorImpl(), leaf.grad());
+}
+
+torch::Tensor GradientSink::find(const torch::Tensor& weight) const {
+  const auto found = sums_.find(weight.unsafeGetTensorImpl());
+  return found == sums_.end() ? torch::Tensor() : found->second;
+}
+
+}  // namespace normlab
