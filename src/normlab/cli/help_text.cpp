@@ -120,7 +120,7 @@ std::string usage_of(const VerbInfo& verb) {
 }
 
 std::string help_text(const VerbInfo& verb, const std::string& path, size_t columns) {
-  constexpr size_t option_indent = 26, verb_indent = 13;
+  constexpr size_t option_indent = 26, verb_indent = 14;
   std::string out = concat(join(wrap(verb.description, columns), "\n"), "\nUsage: ", path, " ", usage_of(verb), "\n");
   const bool has_arguments =
       std::ranges::any_of(verb.options, [](const OptionInfo& option) { return !option.argument.empty(); });

@@ -12,7 +12,7 @@ namespace normlab {
 
 void ConfigOptions::add_to(CLI::App& verb) {
   add_files_to(verb);
-  verb.add_option("--threads", threads, "threads, 0 for all cores (train.threads)")->type_name("N");
+  verb.add_option("--threads", threads, "threads, 0 for all cores, or one for a small model (train.threads)")->type_name("N");
 }
 
 void ConfigOptions::add_files_to(CLI::App& verb) {
