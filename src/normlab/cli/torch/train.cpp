@@ -1,8 +1,10 @@
 // normlab train: one run, from a configuration to a folder.
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <memory>
 
+#include "normlab/base/prose.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/signals.h"
@@ -33,6 +35,7 @@ LoadedConfig wanted_config(const TrainOptions& options, bool resuming) {
   std::vector<Setting> settings;
   if (resuming && options.config.files.empty()) settings = read_toml(RunDir::open(options.out).config().string());
   for (Setting& setting : options.config.settings()) settings.push_back(std::move(setting));
+  require_one_run(settings, "train");
   return resolve_config(settings);
 }
 
@@ -46,8 +49,12 @@ nlohmann::ordered_json summary(const TrainingRun& trainer, const std::string& fo
                                 {"train_seconds", state.train_seconds},
                                 {"train_cpu_seconds", state.train_cpu_seconds}};
   if (state.last_eval >= 0) out["val_loss"] = state.val_loss;
-  if (state.best_step >= 0) out["best_loss"] = state.best_loss, out["best_step"] = state.best_step;
-  if (!state.bleus.empty()) out["val_bleu"] = state.bleus.back(), out["best_bleu"] = best_bleu(state);
+  // The best step of a translator is that of its BLEU, and its lowest loss may be of another.
+  const bool translator = !state.bleus.empty();
+  if (state.best_step >= 0) out["best_loss"] = state.best_loss;
+  if (state.best_step >= 0 && !translator) out["best_step"] = state.best_step;
+  if (translator)
+    out["val_bleu"] = state.bleus.back(), out["best_bleu"] = best_bleu(state), out["best_bleu_step"] = state.best_step;
   if (state.test_bleu >= 0.0) out["test_bleu"] = state.test_bleu;
   return out;
 }
@@ -62,28 +69,72 @@ Exit report(const TrainingRun& trainer, const std::string& folder, Outcome outco
                 Exit::diverged);
   if (state.last_eval >= 0)
     log_line(concat("validation loss ", fixed(state.val_loss, 4), " nats per token at step ", state.last_eval,
-                    ", best ", fixed(state.best_loss, 4), " at step ", state.best_step));
+                    state.bleus.empty() ? ", best " : ", lowest ", fixed(state.best_loss, 4),
+                    state.bleus.empty() ? concat(" at step ", state.best_step) : ""));
   if (!state.bleus.empty())
-    log_line(concat("BLEU ", fixed(state.bleus.back(), 2), ", best ", fixed(best_bleu(state), 2),
+    log_line(concat("BLEU ", fixed(state.bleus.back(), 2), ", best ", fixed(best_bleu(state), 2), " at step ",
+                    state.best_step,
                     state.test_bleu >= 0.0 ? concat(", on the test text ", fixed(state.test_bleu, 2)) : ""));
   log_line(concat("run in ", folder));
   if (outcome == Outcome::interrupted) {
-    log_line(concat("stopped at step ", state.step, "; resume with: normlab train --resume --out ", folder));
+    log_line(concat("stopped at step ", state.step, "; resume with: ", own_command({"train", folder, "--resume"})));
     return Exit::stopped;
   }
-  log_line(state.bleus.empty() ? concat("next: normlab generate ", folder)
-                               : concat("next: normlab translate --run ", folder, " < FILE"));
+  log_line(concat("next: ", state.bleus.empty() ? own_command({"generate", folder})
+                                                : own_command({"translate", folder}) + " < FILE"));
   return Exit::done;
 }
 
+// Says once, after a few steps, how long the run will take, when that is long.
+class Forecast {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Forecast(const Config& config, bool own_recipe) : config_(config), own_recipe_(own_recipe) {}
+
+  void after_step(const Progress& progress) {
+    constexpr double enough_seconds = 2.0, long_run = 600.0;
+    const auto now = Clock::now();
+    if (steps_ == 0) before_steps_ = seconds(now - start_), first_step_ = now;
+    ++steps_;
+    const double elapsed = seconds(now - first_step_);
+    if (said_ || steps_ < 4 || elapsed < enough_seconds) return;
+    said_ = true;
+    const auto left = static_cast<double>(progress.max_steps - progress.step);
+    const double evaluations = config_.train.eval_every > 0 ? left / static_cast<double>(config_.train.eval_every) : 1;
+    const double total = elapsed / (steps_ - 1) * left + evaluations * (progress.val_loss ? before_steps_ : 0.0);
+    if (total < long_run) return;
+    log_line(concat("about ", spoken_time(total), " for ", progress.max_steps - progress.step, " steps on this machine",
+                    own_recipe_ ? "" : concat("; a smaller model takes minutes: -c ", small_recipe())));
+  }
+
+ private:
+  static double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+  const char* small_recipe() const {
+    return config_.translation.wanted() ? "recipes/gl-en-small.toml" : "recipes/shakespeare-cpu.toml";
+  }
+
+  const Config& config_;
+  bool own_recipe_, said_ = false;
+  int steps_ = 0;
+  double before_steps_ = 0.0;  // the first evaluation, if there is one, and a step
+  Clock::time_point start_ = Clock::now(), first_step_;
+};
+
 Exit train(TrainOptions options) {
   const bool resuming = options.resume && fs::exists(fs::path(options.out) / "config.toml");
-  if (options.resume && options.out.empty()) throw UsageError("--resume", "no run given. Name its folder with --out.");
+  if (options.resume && options.out.empty())
+    throw UsageError("--resume", "no run given. Name its folder: `normlab train RUN --resume`.");
   const LoadedConfig loaded = wanted_config(options, resuming);
   const Config& config = loaded.config;
   if (options.out.empty()) options.out = default_folder(config);
-  use_threads(config.train.threads);
+  use_threads(training_threads(config));
 
+  ProgressLine progress;
+  const auto show = [&](const std::string& text) {
+    if (!options.quiet) progress.update(text);
+  };
+  show(concat("reading ", config.data.source));
   const auto trainer =
       open_session({.config = config, .folder = options.out, .resuming = resuming, .command = command_line()});
   for (const std::string& note : loaded.notes) log_line(note);
@@ -92,14 +143,16 @@ Exit train(TrainOptions options) {
   log_line(concat(config.norm.name, ": ", si(static_cast<double>(trainer->parameter_count())), " parameters, ",
                   resuming ? concat("resuming from step ", trainer->state().step) : "starting", ", run in ",
                   options.out));
-  Outcome outcome;
-  {
-    ProgressLine progress;
-    const auto show = [&](const Progress& p) {
-      if (!options.quiet) progress.update(progress_text(p));
-    };
-    outcome = trainer->run({.show = show, .stop = stop_requested, .take_save_request = take_save_request});
-  }
+  show(concat("step ", trainer->state().step, "/", config.train.max_steps,
+              trainer->state().last_eval < 0 ? "  first evaluation" : ""));
+  Forecast forecast(config, !options.config.files.empty() || resuming);
+  const auto after_step = [&](const Progress& p) {
+    show(progress_text(p));
+    if (!options.quiet) forecast.after_step(p);
+  };
+  const Outcome outcome =
+      trainer->run({.show = after_step, .stop = stop_requested, .take_save_request = take_save_request});
+  progress.finish();
   if (options.json) print_json(summary(*trainer, options.out, outcome));
   return report(*trainer, options.out, outcome);
 }
@@ -110,18 +163,17 @@ void add_train(CLI::App& app, Exit& exit) {
   auto* verb = add_torch_verb(app, "train");
   auto options = std::make_shared<TrainOptions>();
   options->config.add_to(*verb);
-  verb->add_option("-o,--out", options->out, "folder of the run; default runs/<time>-<scheme>")->type_name("DIR");
-  verb->add_flag("--resume", options->resume, "resume the run in --out bit-exactly from its latest checkpoint");
+  verb->add_option("run,-o,--out", options->out, "folder of the run; default runs/<time>-<scheme>")->type_name("DIR");
+  verb->add_flag("--resume", options->resume, "resume the run bit-exactly from its latest checkpoint");
   verb->add_flag("--json", options->json, "print a summary as JSON on standard output");
   verb->add_flag("-q,--quiet", options->quiet, "no progress line");
   verb->footer(
       "Examples:\n"
       "  normlab train --config recipes/shakespeare-cpu.toml --out runs/plain\n"
       "  normlab train -c recipes/shakespeare-cpu.toml --set norm.scheme=lp norm.p=2.5 data.fold=3 --out runs/lp\n"
-      "  normlab train --resume --out runs/lp\n"
+      "  normlab train runs/lp --resume\n"
       "--set probe.every=50 measures attention, gradients and updates during training; `normlab inspect --help` "
-      "defines "
-      "them.\n"
+      "defines them.\n"
       "Ctrl-C saves and exits with 75; a second Ctrl-C ends immediately. SIGUSR2 saves and continues.");
   verb->callback([options, &exit] { exit = train(*options); });
 }
