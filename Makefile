@@ -38,7 +38,7 @@ test: libtorch venv  ## build everything and run all tests
 	@tools/install_packages.sh test
 	@$(BUILD)
 	ctest --test-dir build --output-on-failure --no-tests=error -j2
-	$(if $(wildcard tests/e2e/test_*.py),NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q tests/e2e)
+	$(if $(wildcard tests/e2e/test_*.py),NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q -n 2 --dist loadfile tests/e2e)
 
 quick: libtorch  ## build everything and run the unit tests, without the slow ones: under 90 s once built
 	@$(BUILD)

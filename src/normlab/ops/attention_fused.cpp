@@ -259,9 +259,8 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
 
 Tensor run_fused(const Tensor& q, const Tensor& kv, int64_t n_heads, const AttentionForm& form) {
   if (q.scalar_type() != torch::kFloat32 || !q.is_cpu())
-    throw Error("attention",
-                concat("the fused kernel takes float32 on the CPU; got ",
-                       c10::concat(q.scalar_type(), " on ", q.device()), ". Use model.kernels=composite."));
+    throw Error("attention", concat("the fused kernel takes float32 on the CPU; got ",
+                                    c10::str(q.scalar_type(), " on ", q.device()), ". Use model.kernels=composite."));
   // The kernel multiplies by the gain after the rotation, which only a gain of whole heads lets it do.
   if (form.qk.rope && form.qk.order == QkOrder::before_rope && form.gain.defined() && form.gain.numel() > n_heads)
     throw Error("attention",
