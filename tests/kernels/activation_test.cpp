@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/parity.h"
+#include "kernels/scalar/twins.h"
 #include "normlab/kernels/column_sums.h"
-#include "parity.h"
 
 namespace normlab::testing {
 namespace {
@@ -118,7 +119,7 @@ void expect_case(const Case& c) {
     expect_parity("d_bias", got.d_bias, truth.d_bias, plain.d_bias, 3.0, largest_of(truth.dx));
     expect_parity("d_scale", got.d_scale, truth.d_scale, plain.d_scale, 3.0, largest_of(truth.dx) * largest_of(in.x));
   };
-  on_each_isa([&] { check(kVector); });
+  on_every_target([&] { check(kVector); });
   check(kTwin);
 }
 
@@ -157,7 +158,7 @@ TEST(Activation, LargeAndTinyValues) {
 TEST(Activation, GeluIsAccurateRelativeToEachValue) {
   std::vector<float> x, y(18001);
   for (int i = 0; i <= 18000; ++i) x.push_back(static_cast<float>(i - 9000) * 1e-3F);
-  on_each_isa([&] {
+  on_every_target([&] {
     activation_forward({.kind = Activation::gelu, .cols = x.size()}, x.data(), y.data(), {0, 1});
     double worst = 0.0, worst_tail = 0.0;
     for (size_t i = 0; i < x.size(); ++i) {

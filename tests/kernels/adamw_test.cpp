@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "parity.h"
+#include "kernels/parity.h"
+#include "kernels/scalar/twins.h"
 
 namespace normlab::testing {
 namespace {
@@ -53,7 +54,7 @@ void expect_case(const AdamWSpec& spec, size_t n, double size = 1.0) {
     expect_parity("v", state.v, truth.v, plain.v, 2.0);
     EXPECT_EQ(state.grad, start.grad);
   };
-  on_each_isa([&] { check(adamw); });
+  on_every_target([&] { check(adamw); });
   check(scalar::adamw);
 }
 
@@ -86,7 +87,7 @@ TEST(SquaredNorm, IsTheSumInDouble) {
         const size_t cut = n / 3;
         EXPECT_NEAR(kernel(x.data(), {0, cut}) + kernel(x.data(), {cut, n}), dot(x, x), 1e-13 * dot(x, x)) << n;
       };
-      on_each_isa([&] { check(squared_norm); });
+      on_every_target([&] { check(squared_norm); });
       check(scalar::squared_norm);
     }
 }
@@ -98,7 +99,7 @@ TEST(AddTo, AddsTheRangeOnly) {
     kernel(sum.data(), y.data(), {3, 38});
     for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(sum[i], i >= 3 && i < 38 ? x[i] + y[i] : x[i]) << i;
   };
-  on_each_isa([&] { check(add_to); });
+  on_every_target([&] { check(add_to); });
   check(scalar::add_to);
 }
 

@@ -9,7 +9,7 @@
 
 namespace normlab::testing {
 
-enum class Gain { none, scalar, channel, channel_twice };
+enum class Gain { none, scalar, channel };
 enum class Values { normal, zero_rows, single_entries, tiny, huge, mixed };
 
 struct AttentionCase {
@@ -60,7 +60,7 @@ inline std::vector<AttentionCase> attention_cases() {
       for (ptrdiff_t d : {12, 64})
         cases.push_back({.name = "rope", .tq = 40, .tk = 72, .d = d, .p = 3.0F, .rope = order, .pairing = pairing});
   cases.push_back({.name = "rope and gains", .norm = RowNorm::rms, .rope = RopeOrder::after_norm, .affine = true});
-  for (Gain gain : {Gain::none, Gain::channel, Gain::channel_twice})
+  for (Gain gain : {Gain::none, Gain::channel})
     cases.push_back({.name = "gain", .p = 2.5F, .gain = gain, .row_scale = true});
   cases.push_back({.name = "soft-cap", .tq = 70, .tk = 70, .norm = RowNorm::none, .soft_cap = 5.0F});
   cases.push_back({.name = "dropout", .tq = 129, .tk = 129, .group = 2, .dropout = 0.2F});
@@ -73,7 +73,7 @@ inline std::vector<AttentionCase> attention_cases() {
                    .norm = RowNorm::layer,
                    .rope = RopeOrder::before_norm,
                    .affine = true,
-                   .gain = Gain::channel_twice,
+                   .gain = Gain::channel,
                    .soft_cap = 4.0F,
                    .dropout = 0.3F,
                    .row_scale = true});

@@ -10,9 +10,9 @@
 
 #include "kernels/attention_cases.h"
 #include "kernels/attention_reference.h"
+#include "kernels/scalar/twins.h"
 #include "normlab/base/text.h"
 #include "normlab/kernels/attention.h"
-#include "normlab/kernels/attention_scalar.h"
 
 namespace normlab::testing {
 
@@ -54,7 +54,7 @@ inline AttentionInputs make_inputs(const AttentionCase& c) {
   harden(c.values, c.d, in.q);
   harden(c.values, c.d, in.k);
   if (c.gain == Gain::scalar) in.gain = normals(5, c.group, 0.5F, 8.0F);
-  if (c.gain == Gain::channel || c.gain == Gain::channel_twice) in.gain = normals(5, c.group * c.d, 0.3F, 2.0F);
+  if (c.gain == Gain::channel) in.gain = normals(5, c.group * c.d, 0.3F, 2.0F);
   if (c.row_scale) in.row_scale = normals(6, c.tq, 0.2F, 1.0F);
   if (c.affine) {
     in.q_gain = normals(7, c.group * c.d, 0.3F, 1.0F);
@@ -97,8 +97,7 @@ inline std::vector<float> gather(const std::vector<float>& x, ptrdiff_t d, ptrdi
 inline AttentionSpec make_spec(const AttentionCase& c, const AttentionInputs& in, ptrdiff_t row) {
   AttentionSpec spec{.tq = c.tq, .tk = c.tk, .d = c.d, .group = c.group, .causal = c.causal, .scale = in.scale};
   spec.soft_cap = c.soft_cap;
-  spec.channel_gain = c.gain == Gain::channel || c.gain == Gain::channel_twice;
-  spec.gain_on_keys = c.gain == Gain::channel_twice;
+  spec.channel_gain = c.gain == Gain::channel;
   spec.k = {.norm = c.norm,
             .p = c.p,
             .eps = in.eps,

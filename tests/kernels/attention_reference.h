@@ -179,12 +179,11 @@ class AttentionReference {
     const float *gain_row = in_.q_gain.data() + (c_.affine ? h * d : 0),
                 *bias_row = in_.q_bias.data() + (c_.affine ? h * d : 0);
     const Row q = transform(&in_.q[(h * tq + i) * d], gain_row, bias_row, position);
-    const bool twice = c_.gain == Gain::channel_twice;
     const auto gain_index = [&](size_t ch) { return in_.gain.size() > size(c_.group) ? h * d + ch : h; };
     const auto gain = [&](size_t ch) { return c_.gain == Gain::none ? T(1) : T(in_.gain[gain_index(ch)]); };
     const T outer = in_.scale * (c_.row_scale ? in_.row_scale[i] : 1.0F);
     std::vector<T> times(d), s(n), a(n), keep(n, 1), dp(n), ds(n);
-    for (size_t ch = 0; ch < d; ++ch) times[ch] = outer * gain(ch) * (twice ? gain(ch) : 1);
+    for (size_t ch = 0; ch < d; ++ch) times[ch] = outer * gain(ch);
 
     for (size_t j = 0; j < n; ++j) {
       s[j] = product(d, [&](size_t ch) { return times[ch] * q.hat[ch] * k[j].hat[ch]; });
@@ -216,8 +215,7 @@ class AttentionReference {
     for (size_t ch = 0; ch < d; ++ch) {
       const T raw = product(n, [&](size_t j) { return abs_if(ds[j] * k[j].hat[ch]); });
       g[ch] = raw * abs_if(times[ch]);
-      if (c_.gain != Gain::none)
-        out_.d_gain[gain_index(ch)] += abs_if(raw * q.hat[ch] * outer * (twice ? 2 * gain(ch) : 1));
+      if (c_.gain != Gain::none) out_.d_gain[gain_index(ch)] += abs_if(raw * q.hat[ch] * outer);
     }
     transform_backward(q, g, position, gain_row, &out_.q_gain, &out_.q_bias, c_.affine ? h * d : 0, out_.dp[0]);
     std::copy(g.begin(), g.end(), out_.dq.begin() + static_cast<ptrdiff_t>((h * tq + i) * d));

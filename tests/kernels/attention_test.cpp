@@ -200,7 +200,7 @@ TEST(AttentionReference, GradientsAreSlopes) {
                    .rope = RopeOrder::before_norm,
                    .pairing = RopePairing::half,
                    .affine = true,
-                   .gain = Gain::channel_twice,
+                   .gain = Gain::channel,
                    .dropout = 0.3F,
                    .row_scale = true});
   for (AttentionCase& c : cases) {

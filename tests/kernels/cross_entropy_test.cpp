@@ -5,7 +5,8 @@
 
 #include <limits>
 
-#include "parity.h"
+#include "kernels/parity.h"
+#include "kernels/scalar/twins.h"
 
 namespace normlab::testing {
 namespace {
@@ -75,7 +76,7 @@ void expect_case(const Case& c) {
     EXPECT_EQ(got.loss[4], 0.0F) << "an ignored row";
     for (size_t v = 0; v < c.vocab; ++v) EXPECT_EQ(got.gradient[4 * c.vocab + v], 0.0F) << "an ignored row";
   };
-  on_each_isa([&] { check(cross_entropy); });
+  on_every_target([&] { check(cross_entropy); });
   check(scalar::cross_entropy);
 }
 
@@ -119,7 +120,7 @@ TEST(CrossEntropy, ANotANumberIsNotHidden) {
     for (const size_t at : {0, 20, 64}) {
       auto logits = random_values(1, kRows * 65);
       logits[at] = bad;
-      on_each_isa([&] {
+      on_every_target([&] {
         EXPECT_FALSE(std::isfinite(run(cross_entropy, {}, logits, random_targets(65)).loss[0])) << bad << " at " << at;
       });
     }

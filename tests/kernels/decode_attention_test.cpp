@@ -5,7 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "every_target.h"
+#include "kernels/every_target.h"
+#include "kernels/scalar/twins.h"
 #include "normlab/base/random.h"
 
 namespace normlab {

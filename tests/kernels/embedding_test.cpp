@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "parity.h"
+#include "kernels/parity.h"
+#include "kernels/scalar/twins.h"
 
 namespace normlab::testing {
 namespace {
@@ -38,7 +39,7 @@ TEST(Embedding, RowsAreAddedWhereTheirTokensPoint) {
       kernel(args, {0, 3});
       EXPECT_EQ(whole, split);
     };
-    on_each_isa([&] { check(embedding_backward); });
+    on_every_target([&] { check(embedding_backward); });
     check(scalar::embedding_backward);
   }
 }

@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/parity.h"
+#include "kernels/scalar/twins.h"
 #include "normlab/kernels/column_sums.h"
-#include "parity.h"
 
 namespace normlab::testing {
 namespace {
@@ -143,7 +144,7 @@ void expect_case(const Case& c) {
     expect_parity("d_weight", got.d_weight, truth.d_weight, plain.d_weight, 3.0);
     expect_parity("d_bias", got.d_bias, truth.d_bias, plain.d_bias, 3.0);
   };
-  on_each_isa([&] { check(kVector); });
+  on_every_target([&] { check(kVector); });
   check(kTwin);
 }
 
@@ -182,7 +183,7 @@ TEST(LayerNorm, LargeTinyAndShiftedValues) {
 TEST(LayerNorm, SquaresThatOverflowStayFinite) {
   const Case c{.cols = 65, .branch = false, .scale = 1e30};
   const Inputs in(c);
-  on_each_isa([&] {
+  on_every_target([&] {
     const auto got = run(kVector, c, in), twin = run(kTwin, c, in);
     for (size_t i = 0; i < got.y.size(); ++i) ASSERT_NEAR(got.y[i], twin.y[i], 1e-5F);
     for (const float value : got.ds) ASSERT_TRUE(std::isfinite(value));

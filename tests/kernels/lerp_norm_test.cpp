@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/parity.h"
+#include "kernels/scalar/twins.h"
 #include "normlab/kernels/column_sums.h"
-#include "parity.h"
 
 namespace normlab::testing {
 namespace {
@@ -112,7 +113,7 @@ void expect_case(const Case& c) {
     expect_parity("d_branch", got.d_branch, truth.d_branch, plain.d_branch, 3.0);
     expect_parity("d_alpha", got.d_alpha, truth.d_alpha, plain.d_alpha, 3.0);
   };
-  on_each_isa([&] { check(kVector); });
+  on_every_target([&] { check(kVector); });
   check(kTwin);
 }
 
@@ -150,7 +151,7 @@ TEST(LerpNorm, LengthsBeyondAFloatStayUnit) {
   for (const double size : {1e-30, 1e30}) {
     const Case c{.cols = 65, .size = size};
     const Inputs in(c);
-    on_each_isa([&] {
+    on_every_target([&] {
       const auto got = run(kVector, c, in), twin = run(kTwin, c, in);
       for (size_t i = 0; i < got.out.size(); ++i) ASSERT_NEAR(got.out[i], twin.out[i], 1e-6F);
       for (const float value : got.d_branch) ASSERT_TRUE(std::isfinite(value));

@@ -6,7 +6,8 @@
 #include <cstdlib>
 #include <memory>
 
-#include "parity.h"
+#include "kernels/parity.h"
+#include "kernels/scalar/twins.h"
 
 namespace normlab::testing {
 namespace {
@@ -80,7 +81,7 @@ void expect_case(const Case& s) {
   const auto check = [&](const char* what, const std::vector<float>& got) {
     expect_parity(what, got, truth, plain, 2.0, term);
   };
-  on_each_isa([&] {
+  on_every_target([&] {
     if (!s.a_transposed) return check("packed", packed_product(s, in));
     std::vector<float> c = in.c;
     matmul_transposed(in.left.transposed(), in.right, s.add, c.data());
@@ -119,7 +120,7 @@ TEST(Matmul, BlocksOfDepthAndWidth) {
 TEST(Matmul, SplittingTheRowsChangesNoBit) {
   const Case s{.rows = 41, .depth = 500, .cols = 77};
   const Inputs in(s);
-  on_each_isa([&] {
+  on_every_target([&] {
     const auto whole = packed_product(s, in);
     EXPECT_EQ(whole, packed_product(s, in, {6, 12, 36}));
     EXPECT_EQ(whole, packed_product(s, in, {1, 20, 40}));

@@ -1,14 +1,14 @@
-// What the kernel tests share: inputs, runs on every instruction set, and the criterion of parity.
+// What the kernel tests share: inputs and the criterion of parity.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "kernels/every_target.h"
 #include "normlab/base/random.h"
 
 namespace normlab::testing {
@@ -28,19 +28,6 @@ inline std::vector<float> random_values(uint64_t seed, size_t n, double scale = 
     values[i] = static_cast<float>(1.7 * scale * sum);
   }
   return values;
-}
-
-// Runs body() with dispatch limited to each instruction set of the machine in turn.
-template <class Body>
-void on_each_isa(const Body& body) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    SCOPED_TRACE(hwy::TargetName(target));
-    body();
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 template <class T>

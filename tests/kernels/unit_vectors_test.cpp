@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "parity.h"
+#include "kernels/parity.h"
+#include "kernels/scalar/twins.h"
 
 namespace normlab::testing {
 namespace {
@@ -41,7 +42,7 @@ void expect_case(size_t rows, size_t cols, double size, bool columns, bool ball)
     for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], truth[i], 4e-7 * (ball ? size + 1.0 : 1.0)) << i;
   };
   check(kTwin);
-  on_each_isa([&] { check(kVector); });
+  on_every_target([&] { check(kVector); });
 }
 
 TEST(UnitVectors, RowsAndColumnsOfEverySize) {
@@ -55,7 +56,7 @@ TEST(UnitVectors, RowsAndColumnsOfEverySize) {
 }
 
 TEST(UnitVectors, ZeroHugeAndTinyVectors) {
-  on_each_isa([] {
+  on_every_target([] {
     std::vector<float> x = {0.0F, 0.0F, 3e30F, 4e30F, 3e-30F, 4e-30F};
     unit_rows({.data = x.data(), .rows = 3, .cols = 2}, {0, 3});
     EXPECT_EQ(x[0], 0.0F);
@@ -71,7 +72,7 @@ TEST(UnitVectors, ZeroHugeAndTinyVectors) {
 }
 
 TEST(UnitVectors, TheBallLeavesShortVectorsAlone) {
-  on_each_isa([] {
+  on_every_target([] {
     std::vector<float> x = {0.3F, 0.4F, 30.0F, 40.0F};
     unit_rows({.data = x.data(), .rows = 2, .cols = 2, .ball = true}, {0, 2});
     EXPECT_EQ(x[0], 0.3F);

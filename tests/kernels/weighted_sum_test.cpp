@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/parity.h"
+#include "kernels/scalar/twins.h"
 #include "normlab/kernels/column_sums.h"
-#include "parity.h"
 
 namespace normlab::testing {
 namespace {
@@ -42,7 +43,7 @@ void expect_case(size_t rows, size_t cols) {
     }
   };
   check(scalar::weighted_sum_forward, scalar::weighted_sum_backward);
-  on_each_isa([&] { check(weighted_sum_forward, weighted_sum_backward); });
+  on_every_target([&] { check(weighted_sum_forward, weighted_sum_backward); });
 }
 
 TEST(WeightedSum, EverySize) {

@@ -73,7 +73,7 @@ TEST(FusedAttention, IsAsExactAsTheCompositeOne) {
   }
 }
 
-// What a scheme may add to the plain form: norms with gains of their own, caps, scales by row, gains before RoPE.
+// What a scheme may add to the plain form: norms with gains of their own, caps, scales by row, channel gains.
 struct Options {
   QkNorm norm;
   int64_t affine = 0;  // entries a head, times the heads when `own`
@@ -120,11 +120,20 @@ TEST(FusedAttention, ServesTheOptionsOfTheSchemes) {
       {.norm = QkNorm::rms, .affine = 1},
       {.norm = QkNorm::rms, .affine = 1, .own = true, .order = QkOrder::after_rope},
       {.norm = QkNorm::layer, .affine = 1, .bias = true},
-      {.norm = QkNorm::layer, .affine = 1, .own = true, .bias = true, .channel_gain = true},
+      {.norm = QkNorm::layer,
+       .affine = 1,
+       .own = true,
+       .bias = true,
+       .channel_gain = true,
+       .order = QkOrder::after_rope},
       {.norm = QkNorm::none, .soft_cap = 2.0},
       {.norm = QkNorm::none, .row_scale = RowScale::log_n},
-      {.norm = QkNorm::none, .channel_gain = true},
-      {.norm = QkNorm::lp, .soft_cap = 1.0, .row_scale = RowScale::log_n, .channel_gain = true},
+      {.norm = QkNorm::none, .channel_gain = true, .order = QkOrder::after_rope},
+      {.norm = QkNorm::lp,
+       .soft_cap = 1.0,
+       .row_scale = RowScale::log_n,
+       .channel_gain = true,
+       .order = QkOrder::after_rope},
       {.norm = QkNorm::lp, .channel_gain = true, .order = QkOrder::after_rope},
   };
   for (size_t i = 0; i < std::size(cases); ++i) {
@@ -159,6 +168,12 @@ TEST(FusedAttention, GivesTheSameBitsForAnyNumberOfThreads) {
 TEST(FusedAttention, RefusesWhatItCannotCompute) {
   AttentionForm form{.fused = true};
   EXPECT_THROW(attention(torch::zeros({1, 4, 3, 8}, torch::kFloat64), 1, form), Error);
+  const RopeTable rope = make_rope(4, 8, 100.0, RopePairing::half, torch::kFloat32);
+  form.qk.rope = &rope;
+  form.gain = torch::ones({8});
+  EXPECT_THROW(attention(torch::zeros({1, 4, 3, 8}), 1, form), Error);
+  form.qk.order = QkOrder::after_rope;
+  EXPECT_NO_THROW(attention(torch::zeros({1, 4, 3, 8}), 1, form));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "normlab/base/text.h"
 #include "normlab/cli/signals.h"
 #include "normlab/cli/verbs.h"
-#include "normlab/kernels/isa.h"
 
 namespace normlab {
 namespace {
@@ -43,7 +42,6 @@ int run_program(const std::function<int()>& body) {
   keep_freed_memory();
   install_signal_handlers();
   try {
-    check_isa_setting();
     return body();
   } catch (const Error& error) {
     return fail(error.what(), error.code());

@@ -172,20 +172,16 @@ void backward(const ActivationSpec& spec, const ActivationBackward& args, RowRan
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 
 void activation_forward(const ActivationSpec& spec, const float* x, float* y, RowRange rows) noexcept {
-  if (scalar_kernels()) return scalar::activation_forward(spec, x, y, rows);
   HWY_DYNAMIC_DISPATCH(forward)(spec, x, y, rows);
 }
 
 void activation_backward(const ActivationSpec& spec, const ActivationBackward& args, RowRange rows) noexcept {
-  if (scalar_kernels()) return scalar::activation_backward(spec, args, rows);
   HWY_DYNAMIC_DISPATCH(backward)(spec, args, rows);
 }
 

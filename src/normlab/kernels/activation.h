@@ -39,9 +39,4 @@ struct ActivationBackward {
 void activation_forward(const ActivationSpec& spec, const float* x, float* y, RowRange rows) noexcept;
 void activation_backward(const ActivationSpec& spec, const ActivationBackward& args, RowRange rows) noexcept;
 
-namespace scalar {
-void activation_forward(const ActivationSpec& spec, const float* x, float* y, RowRange rows) noexcept;
-void activation_backward(const ActivationSpec& spec, const ActivationBackward& args, RowRange rows) noexcept;
-}  // namespace scalar
-
 }  // namespace normlab

@@ -68,8 +68,6 @@ void sum_into(float* x, const float* y, RowRange range) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(update);
@@ -77,19 +75,12 @@ HWY_EXPORT(sum_of_squares);
 HWY_EXPORT(sum_into);
 
 void adamw(const AdamWSpec& spec, const AdamWBuffers& buffers, RowRange range) noexcept {
-  if (scalar_kernels()) return scalar::adamw(spec, buffers, range);
   HWY_DYNAMIC_DISPATCH(update)(spec, buffers, range);
 }
 
-double squared_norm(const float* x, RowRange range) noexcept {
-  if (scalar_kernels()) return scalar::squared_norm(x, range);
-  return HWY_DYNAMIC_DISPATCH(sum_of_squares)(x, range);
-}
+double squared_norm(const float* x, RowRange range) noexcept { return HWY_DYNAMIC_DISPATCH(sum_of_squares)(x, range); }
 
-void add_to(float* x, const float* y, RowRange range) noexcept {
-  if (scalar_kernels()) return scalar::add_to(x, y, range);
-  HWY_DYNAMIC_DISPATCH(sum_into)(x, y, range);
-}
+void add_to(float* x, const float* y, RowRange range) noexcept { HWY_DYNAMIC_DISPATCH(sum_into)(x, y, range); }
 
 }  // namespace normlab
 #endif

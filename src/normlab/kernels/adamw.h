@@ -37,10 +37,4 @@ double squared_norm(const float* x, RowRange range) noexcept;
 // x += y in the range: gradients of several threads into one.
 void add_to(float* x, const float* y, RowRange range) noexcept;
 
-namespace scalar {
-void adamw(const AdamWSpec& spec, const AdamWBuffers& buffers, RowRange range) noexcept;
-double squared_norm(const float* x, RowRange range) noexcept;
-void add_to(float* x, const float* y, RowRange range) noexcept;
-}  // namespace scalar
-
 }  // namespace normlab

@@ -6,23 +6,13 @@
 // After foreach_target.h.
 #include <hwy/highway.h>
 
-#include "normlab/kernels/attention_scalar.h"
-#include "normlab/kernels/attention_scratch.h"
-#if HWY_TARGET != HWY_SCALAR
 #include "normlab/kernels/attention_pack-inl.h"
-#endif
+#include "normlab/kernels/attention_scratch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace normlab {
 namespace HWY_NAMESPACE {
 namespace {
-#if HWY_TARGET == HWY_SCALAR
-
-void forward_unit(const AttentionSpec& spec, const AttentionUnit& unit, void* scratch) {
-  scalar::attention_forward(spec, unit, scratch);
-}
-
-#else
 
 // Running state of the softmax and of the statistics, one query to a lane; logits times log2(e).
 struct RunningRows {
@@ -226,26 +216,21 @@ void forward_unit(const AttentionSpec& spec, const AttentionUnit& unit, void* sc
   }
 }
 
-#endif
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace normlab
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(forward_unit);
 
 void attention_forward(const AttentionSpec& spec, const AttentionUnit& unit, void* scratch) noexcept {
-  if (scalar_kernels()) return scalar::attention_forward(spec, unit, scratch);
   HWY_DYNAMIC_DISPATCH(forward_unit)(spec, unit, scratch);
 }
 
 size_t attention_scratch_bytes(const AttentionSpec& spec, bool backward) noexcept {
-  if (scalar_kernels()) return scalar::attention_scratch_bytes(spec, backward);
   constexpr size_t widest = 16;  // lanes: whatever set is chosen later fits
   const size_t width = (static_cast<size_t>(spec.d) + widest - 1) / widest * widest;
   Carver carver(nullptr);

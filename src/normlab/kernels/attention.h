@@ -1,6 +1,6 @@
 // Fused attention with normalised queries and keys, forward and backward: parameters and entry points.
 //
-//   q_hat_i = T_q(q_i), k_hat_j = T_k(k_j)                         lp_norm.h: norm over the head, rotary positions
+//   q_hat_i = T_q(q_i), k_hat_j = T_k(k_j)                         qk_rows.h: norm over the head, rotary positions
 //   S_ij    = scale * row_scale_i * <gain o q_hat_i, k_hat_j>      then c tanh(S/c) with a soft-cap c
 //   A_ij    = softmax_j(S_ij) over the visible keys                j < kv_len, and j <= i + tk - tq when causal
 //   O_i     = sum_j drop(A_ij) v_j                                 a row that sees no key gives 0 and zero gradients
@@ -19,7 +19,7 @@
 
 #include "normlab/base/random.h"
 #include "normlab/kernels/attention_stats.h"
-#include "normlab/kernels/lp_norm.h"
+#include "normlab/kernels/qk_rows.h"
 
 namespace normlab {
 
@@ -32,7 +32,6 @@ struct AttentionSpec {
   float scale = 1.0F;
   float soft_cap = 0.0F;             // 0: none
   bool channel_gain = false;         // unit.gain holds [group, d] instead of [group]
-  bool gain_on_keys = false;         // multiply k_hat too, i.e. use gain^2 (s_qk of nGPT)
   RowTransform q = {}, k = {};       // rotary tables start at the first query, the first key
   const float* row_scale = nullptr;  // [tq], or none
   float dropout = 0.0F;              // rate, 0 <= rate < 1

@@ -6,22 +6,12 @@
 // After foreach_target.h.
 #include <hwy/highway.h>
 
-#include "normlab/kernels/attention_scalar.h"
-#if HWY_TARGET != HWY_SCALAR
 #include "normlab/kernels/attention_pack-inl.h"
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace normlab {
 namespace HWY_NAMESPACE {
 namespace {
-#if HWY_TARGET == HWY_SCALAR
-
-void backward_unit(const AttentionSpec& spec, const AttentionUnit& unit, const AttentionGrads& grads, void* scratch) {
-  scalar::attention_backward(spec, unit, grads, scratch);
-}
-
-#else
 
 // What the backward pass knows of each query, one to a lane.
 struct QueryRows {
@@ -173,14 +163,12 @@ inline void finish_query_block(const AttentionSpec& spec, const AttentionUnit& u
 }
 
 // Writes the gradients that the query tiles of one head share.
-inline void finish_head(const AttentionSpec& spec, const AttentionUnit& unit, const AttentionGrads& grads,
-                        ptrdiff_t head, const HeadSums& sums) {
+inline void finish_head(const AttentionSpec& spec, const AttentionGrads& grads, ptrdiff_t head, const HeadSums& sums) {
   const size_t d = static_cast<size_t>(spec.d);
   float* row = spec.channel_gain ? grads.d_gain + head * spec.d : nullptr;
   double total = 0.0;
   for (size_t c = 0; c < d && grads.d_gain; ++c) {
-    const float gain = unit.gain[spec.channel_gain ? head * spec.d + static_cast<ptrdiff_t>(c) : head];
-    const float value = sums.gain[c] * spec.scale * (spec.gain_on_keys ? 2.0F * gain : 1.0F);
+    const float value = sums.gain[c] * spec.scale;
     if (row) row[c] = value;
     total += static_cast<double>(value);
   }
@@ -245,27 +233,23 @@ void backward_unit(const AttentionSpec& spec, const AttentionUnit& unit, const A
       for (size_t row = 0; row < queries.rows; row += kRowBlock)
         finish_query_block(spec, unit, grads, queries, row, s, sums);
     }
-    finish_head(spec, unit, grads, head, sums);
+    finish_head(spec, grads, head, sums);
   }
   finish_keys(spec, unit, grads, s, s.k_y);
 }
 
-#endif
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace normlab
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(backward_unit);
 
 void attention_backward(const AttentionSpec& spec, const AttentionUnit& unit, const AttentionGrads& grads,
                         void* scratch) noexcept {
-  if (scalar_kernels()) return scalar::attention_backward(spec, unit, grads, scratch);
   HWY_DYNAMIC_DISPATCH(backward_unit)(spec, unit, grads, scratch);
 }
 

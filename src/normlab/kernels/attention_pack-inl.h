@@ -13,7 +13,7 @@
 
 #include "normlab/kernels/attention_scratch.h"
 #include "normlab/kernels/attention_tile-inl.h"
-#include "normlab/kernels/lp_norm-inl.h"
+#include "normlab/kernels/qk_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace normlab {
@@ -61,7 +61,7 @@ HWY_INLINE void query_multiplier(const AttentionSpec& spec, const AttentionUnit&
   for (size_t c = 0; c < d; ++c) {
     const float gain =
         unit.gain ? unit.gain[spec.channel_gain ? head * spec.d + static_cast<ptrdiff_t>(c) : head] : 1.0F;
-    times[c] = spec.scale * gain * (spec.gain_on_keys ? gain : 1.0F);
+    times[c] = spec.scale * gain;
   }
 }
 

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "normlab/kernels/attention_scratch.h"
-#include "normlab/kernels/lp_norm-inl.h"
+#include "normlab/kernels/qk_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace normlab {
@@ -181,6 +181,13 @@ HWY_INLINE void add_over_queries(const Tile& tile, const float* weights, const f
   product<true>(TileRows{weights}, {rows, padded(d)}, {c, padded(d)}, {0, tile.keys}, padded(d) / kLanes, depth);
 }
 
+// to[channel][row] = from[row][channel]; rows are whole vectors.
+#if HWY_TARGET == HWY_SCALAR
+inline void transpose(const float* from, size_t rows, size_t d, float* to) {
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t h = 0; h < d; ++h) to[h * kQueries + r] = from[r * padded(d) + h];
+}
+#else
 // Four channels of kCount rows: the rows 0, 4, 8 ... in the 128-bit blocks of one vector.
 template <size_t kCount = kLanes>
 HWY_INLINE auto load_blocks(const float* from, size_t stride) {
@@ -193,7 +200,6 @@ HWY_INLINE auto load_blocks(const float* from, size_t stride) {
   }
 }
 
-// to[channel][row] = from[row][channel]; rows are whole vectors.
 inline void transpose(const float* from, size_t rows, size_t d, float* to) {
   const F32 df;
   const hn::RepartitionToWide<U32> du64;
@@ -215,6 +221,7 @@ inline void transpose(const float* from, size_t rows, size_t d, float* to) {
     }
   }
 }
+#endif
 
 // The lanes of dropped weights of one key: base/random.h in vectors, one row of the dropout matrix to a lane.
 HWY_INLINE MaskF dropped_lanes(const uint32_t* row_keys, uint32_t column, uint32_t threshold) {

@@ -1,4 +1,4 @@
-// Vector code and scalar twin of column_sums.h.
+// Vector code of column_sums.h.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "normlab/kernels/column_sums.cpp"
 #include <hwy/foreach_target.h>
@@ -46,30 +46,12 @@ void sums(const float* x, size_t row_stride, RowRange rows, size_t cols, float* 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <algorithm>
-
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(sums);
 
-void scalar::column_sums(const float* x, size_t row_stride, RowRange rows, size_t cols, float* out) noexcept {
-  for (size_t c = 0; c < cols; ++c) {
-    double sum = 0.0;
-    for (size_t row = rows.begin; row < rows.end; ++row) sum += x[row * row_stride + c];
-    out[c] = static_cast<float>(sum);
-  }
-}
-
 void column_sums(const float* x, size_t row_stride, RowRange rows, size_t cols, float* out) noexcept {
-  if (scalar_kernels()) return scalar::column_sums(x, row_stride, rows, cols, out);
   HWY_DYNAMIC_DISPATCH(sums)(x, row_stride, rows, cols, out);
-}
-
-void column_sums_of_blocks(const float* x, RowRange rows, size_t cols, float* out) noexcept {
-  for (size_t row = rows.begin; row < rows.end; row += kRowsPerBlock)
-    column_sums(x, cols, {row, std::min(row + kRowsPerBlock, rows.end)}, cols, out + row / kRowsPerBlock * cols);
 }
 
 }  // namespace normlab

@@ -12,11 +12,4 @@ namespace normlab {
 // Rows of x are row_stride floats apart; `out` [cols] may be the first row of the range.
 void column_sums(const float* x, size_t row_stride, RowRange rows, size_t cols, float* out) noexcept;
 
-// The same for each block of rows.h in the range: out is [row_blocks(rows), cols]; x is contiguous.
-void column_sums_of_blocks(const float* x, RowRange rows, size_t cols, float* out) noexcept;
-
-namespace scalar {
-void column_sums(const float* x, size_t row_stride, RowRange rows, size_t cols, float* out) noexcept;
-}  // namespace scalar
-
 }  // namespace normlab

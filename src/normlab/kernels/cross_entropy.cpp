@@ -77,15 +77,12 @@ void all_rows(const CrossEntropySpec& spec, float* logits, const int64_t* target
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(all_rows);
 
 void cross_entropy(const CrossEntropySpec& spec, float* logits, const int64_t* targets, float* loss,
                    RowRange rows) noexcept {
-  if (scalar_kernels()) return scalar::cross_entropy(spec, logits, targets, loss, rows);
   HWY_DYNAMIC_DISPATCH(all_rows)(spec, logits, targets, loss, rows);
 }
 

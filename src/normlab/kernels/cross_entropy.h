@@ -26,9 +26,4 @@ struct CrossEntropySpec {
 void cross_entropy(const CrossEntropySpec& spec, float* logits, const int64_t* targets, float* loss,
                    RowRange rows) noexcept;
 
-namespace scalar {
-void cross_entropy(const CrossEntropySpec& spec, float* logits, const int64_t* targets, float* loss,
-                   RowRange rows) noexcept;
-}  // namespace scalar
-
 }  // namespace normlab

@@ -1,4 +1,4 @@
-// Vector code and scalar twin of decode_attention.h.
+// Vector code of decode_attention.h.
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -67,39 +67,11 @@ void decode(const DecodeAttention& args, float* weights) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <algorithm>
-
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(decode);
 
-void scalar::decode_attention(const DecodeAttention& args, float* weights) noexcept {
-  const size_t row = args.heads / args.group * args.d;
-  for (size_t head = 0; head < args.heads; ++head) {
-    const size_t channel = head / args.group * args.d;
-    const auto place = [&](size_t j) { return (args.slots ? static_cast<size_t>(args.slots[j]) : j) * row + channel; };
-    float largest = -INFINITY;
-    for (size_t j = 0; j < args.keys; ++j) {
-      double sum = 0.0;
-      for (size_t i = 0; i < args.d; ++i) sum += double{args.q[head * args.d + i]} * args.k[place(j) + i];
-      weights[j] = static_cast<float>(sum * args.scale);
-      if (args.soft_cap > 0.0F) weights[j] = args.soft_cap * std::tanh(weights[j] / args.soft_cap);
-      largest = std::max(largest, weights[j]);
-    }
-    double total = 0.0;
-    for (size_t j = 0; j < args.keys; ++j) total += weights[j] = std::exp(weights[j] - largest);
-    for (size_t i = 0; i < args.d; ++i) {
-      double sum = 0.0;
-      for (size_t j = 0; j < args.keys; ++j) sum += double{weights[j]} * args.v[place(j) + i];
-      args.o[head * args.d + i] = static_cast<float>(sum / total);
-    }
-  }
-}
-
 void decode_attention(const DecodeAttention& args, float* weights) noexcept {
-  if (scalar_kernels()) return scalar::decode_attention(args, weights);
   HWY_DYNAMIC_DISPATCH(decode)(args, weights);
 }
 

@@ -27,8 +27,4 @@ struct DecodeAttention {
 // `weights` is scratch for [keys] floats.
 void decode_attention(const DecodeAttention& args, float* weights) noexcept;
 
-namespace scalar {
-void decode_attention(const DecodeAttention& args, float* weights) noexcept;
-}
-
 }  // namespace normlab

@@ -1,4 +1,4 @@
-// Vector code and scalar twin of embedding.h.
+// Vector code of embedding.h.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "normlab/kernels/embedding.cpp"
 #include <hwy/foreach_target.h>
@@ -33,23 +33,11 @@ void add_rows(const EmbeddingBackward& args, RowRange vocab) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(add_rows);
 
-void scalar::embedding_backward(const EmbeddingBackward& args, RowRange vocab) noexcept {
-  for (size_t i = 0; i < args.rows; ++i) {
-    const size_t token = static_cast<size_t>(args.tokens[i]);
-    if (token < vocab.begin || token >= vocab.end) continue;
-    for (size_t c = 0; c < args.cols; ++c)
-      args.d_table[token * args.cols + c] += args.scale * args.dx[i * args.cols + c];
-  }
-}
-
 void embedding_backward(const EmbeddingBackward& args, RowRange vocab) noexcept {
-  if (scalar_kernels()) return scalar::embedding_backward(args, vocab);
   HWY_DYNAMIC_DISPATCH(add_rows)(args, vocab);
 }
 

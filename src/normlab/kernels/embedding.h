@@ -22,8 +22,4 @@ struct EmbeddingBackward {
 // dx, so that each entry is summed in the same order whatever their number.
 void embedding_backward(const EmbeddingBackward& args, RowRange vocab) noexcept;
 
-namespace scalar {
-void embedding_backward(const EmbeddingBackward& args, RowRange vocab) noexcept;
-}  // namespace scalar
-
 }  // namespace normlab

@@ -141,20 +141,16 @@ void backward(const NormSpec& spec, const NormBackward& args, RowRange rows) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 
 void norm_forward(const NormSpec& spec, const NormForward& args, RowRange rows) noexcept {
-  if (scalar_kernels()) return scalar::norm_forward(spec, args, rows);
   HWY_DYNAMIC_DISPATCH(forward)(spec, args, rows);
 }
 
 void norm_backward(const NormSpec& spec, const NormBackward& args, RowRange rows) noexcept {
-  if (scalar_kernels()) return scalar::norm_backward(spec, args, rows);
   HWY_DYNAMIC_DISPATCH(backward)(spec, args, rows);
 }
 

@@ -52,9 +52,4 @@ struct NormBackward {
 void norm_forward(const NormSpec& spec, const NormForward& args, RowRange rows) noexcept;
 void norm_backward(const NormSpec& spec, const NormBackward& args, RowRange rows) noexcept;
 
-namespace scalar {
-void norm_forward(const NormSpec& spec, const NormForward& args, RowRange rows) noexcept;
-void norm_backward(const NormSpec& spec, const NormBackward& args, RowRange rows) noexcept;
-}  // namespace scalar
-
 }  // namespace normlab

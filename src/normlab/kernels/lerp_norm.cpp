@@ -103,20 +103,16 @@ void backward(const LerpBackward& args, size_t cols, RowRange rows) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 
 void lerp_norm_forward(const LerpForward& args, size_t cols, RowRange rows) noexcept {
-  if (scalar_kernels()) return scalar::lerp_norm_forward(args, cols, rows);
   HWY_DYNAMIC_DISPATCH(forward)(args, cols, rows);
 }
 
 void lerp_norm_backward(const LerpBackward& args, size_t cols, RowRange rows) noexcept {
-  if (scalar_kernels()) return scalar::lerp_norm_backward(args, cols, rows);
   HWY_DYNAMIC_DISPATCH(backward)(args, cols, rows);
 }
 

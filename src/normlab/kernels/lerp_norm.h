@@ -40,9 +40,4 @@ struct LerpBackward {
 void lerp_norm_forward(const LerpForward& args, size_t cols, RowRange rows) noexcept;
 void lerp_norm_backward(const LerpBackward& args, size_t cols, RowRange rows) noexcept;
 
-namespace scalar {
-void lerp_norm_forward(const LerpForward& args, size_t cols, RowRange rows) noexcept;
-void lerp_norm_backward(const LerpBackward& args, size_t cols, RowRange rows) noexcept;
-}  // namespace scalar
-
 }  // namespace normlab

@@ -1,4 +1,4 @@
-// Vector code and scalar twin of matmul.h.
+// Vector code of matmul.h.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "normlab/kernels/matmul.cpp"
 #include <hwy/foreach_target.h>
@@ -218,8 +218,6 @@ void multiply_transposed(const MatrixView& a, const MatrixView& b, bool add, flo
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(multiply_packed);
@@ -227,34 +225,15 @@ HWY_EXPORT(multiply_transposed);
 HWY_EXPORT(pack);
 HWY_EXPORT(padded_columns);
 
-void scalar::matmul(const MatrixView& a, const MatrixView& b, bool add, float* c) noexcept {
-  for (size_t i = 0; i < a.rows; ++i)
-    for (size_t j = 0; j < b.cols; ++j) {
-      double sum = add ? c[i * b.cols + j] : 0.0;
-      for (size_t k = 0; k < a.cols; ++k)
-        sum += static_cast<double>(a.data[i * a.row_stride + k * a.col_stride]) *
-               b.data[k * b.row_stride + j * b.col_stride];
-      c[i * b.cols + j] = static_cast<float>(sum);
-    }
-}
+size_t packed_floats(size_t rows, size_t cols) noexcept { return rows * HWY_DYNAMIC_DISPATCH(padded_columns)(cols); }
 
-size_t packed_floats(size_t rows, size_t cols) noexcept {
-  return rows * (scalar_kernels() ? cols : HWY_DYNAMIC_DISPATCH(padded_columns)(cols));
-}
-
-void pack_matrix(const MatrixView& b, float* packed) noexcept {
-  if (!scalar_kernels()) return HWY_DYNAMIC_DISPATCH(pack)(b, packed);
-  for (size_t k = 0; k < b.rows; ++k)
-    for (size_t j = 0; j < b.cols; ++j) packed[k * b.cols + j] = b.data[k * b.row_stride + j * b.col_stride];
-}
+void pack_matrix(const MatrixView& b, float* packed) noexcept { HWY_DYNAMIC_DISPATCH(pack)(b, packed); }
 
 void matmul_packed(const MatrixView& a, const float* packed_b, size_t cols, bool add, float* c) noexcept {
-  if (scalar_kernels()) return scalar::matmul(a, {packed_b, a.cols, cols, cols, 1}, add, c);
   HWY_DYNAMIC_DISPATCH(multiply_packed)(a, packed_b, cols, add, c);
 }
 
 void matmul_transposed(const MatrixView& a, const MatrixView& b, bool add, float* c) noexcept {
-  if (scalar_kernels()) return scalar::matmul(a.transposed(), b, add, c);
   thread_local BlockScratch scratch;
   HWY_DYNAMIC_DISPATCH(multiply_transposed)(a, b, add, c, scratch);
 }

@@ -31,8 +31,4 @@ void matmul_packed(const MatrixView& a, const float* packed_b, size_t cols, bool
 // c [a.cols, b.cols] = a^T b, or += with `add`; rows of a and b are contiguous.
 void matmul_transposed(const MatrixView& a, const MatrixView& b, bool add, float* c) noexcept;
 
-namespace scalar {
-void matmul(const MatrixView& a, const MatrixView& b, bool add, float* c) noexcept;
-}
-
 }  // namespace normlab

@@ -75,20 +75,14 @@ void columns_of(const UnitVectors& matrix, RowRange columns) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(rows_of);
 HWY_EXPORT(columns_of);
 
-void unit_rows(const UnitVectors& matrix, RowRange rows) noexcept {
-  if (scalar_kernels()) return scalar::unit_rows(matrix, rows);
-  HWY_DYNAMIC_DISPATCH(rows_of)(matrix, rows);
-}
+void unit_rows(const UnitVectors& matrix, RowRange rows) noexcept { HWY_DYNAMIC_DISPATCH(rows_of)(matrix, rows); }
 
 void unit_columns(const UnitVectors& matrix, RowRange columns) noexcept {
-  if (scalar_kernels()) return scalar::unit_columns(matrix, columns);
   HWY_DYNAMIC_DISPATCH(columns_of)(matrix, columns);
 }
 

@@ -23,9 +23,4 @@ void unit_rows(const UnitVectors& matrix, RowRange rows) noexcept;
 constexpr size_t kColumnStripe = 256;
 void unit_columns(const UnitVectors& matrix, RowRange columns) noexcept;
 
-namespace scalar {
-void unit_rows(const UnitVectors& matrix, RowRange rows) noexcept;
-void unit_columns(const UnitVectors& matrix, RowRange columns) noexcept;
-}  // namespace scalar
-
 }  // namespace normlab

@@ -48,21 +48,17 @@ void backward(const WeightedSum& args, const WeightedSumGrads& grads, size_t col
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 
 void weighted_sum_forward(const WeightedSum& args, float* y, size_t cols, RowRange rows) noexcept {
-  if (scalar_kernels()) return scalar::weighted_sum_forward(args, y, cols, rows);
   HWY_DYNAMIC_DISPATCH(forward)(args, y, cols, rows);
 }
 
 void weighted_sum_backward(const WeightedSum& args, const WeightedSumGrads& grads, size_t cols,
                            RowRange rows) noexcept {
-  if (scalar_kernels()) return scalar::weighted_sum_backward(args, grads, cols, rows);
   HWY_DYNAMIC_DISPATCH(backward)(args, grads, cols, rows);
 }
 

@@ -30,9 +30,4 @@ struct WeightedSumGrads {
 void weighted_sum_forward(const WeightedSum& args, float* y, size_t cols, RowRange rows) noexcept;
 void weighted_sum_backward(const WeightedSum& args, const WeightedSumGrads& grads, size_t cols, RowRange rows) noexcept;
 
-namespace scalar {
-void weighted_sum_forward(const WeightedSum& args, float* y, size_t cols, RowRange rows) noexcept;
-void weighted_sum_backward(const WeightedSum& args, const WeightedSumGrads& grads, size_t cols, RowRange rows) noexcept;
-}  // namespace scalar
-
 }  // namespace normlab

@@ -8,7 +8,6 @@ namespace normlab {
 
 double nu_of_map(double in, double out) { return std::sqrt(in / out); }
 
-double nu_of_residual(double alpha) { return 1.0 / std::sqrt(alpha * alpha + (1.0 - alpha) * (1.0 - alpha)); }
 
 double nu_of_activation(const std::function<double(double)>& f, double std, double n) {
   const auto weighted = [&](double g) {

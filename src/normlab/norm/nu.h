@@ -12,7 +12,6 @@
 namespace normlab {
 
 double nu_of_map(double in, double out);
-double nu_of_residual(double alpha);
 // By quadrature, for the activation in use.
 double nu_of_activation(const std::function<double(double)>& f, double std, double n = 1.0);
 

@@ -84,19 +84,6 @@ void record_largest(const Tensor& logits_bhts, MaxLogits& into) {
     into.add(static_cast<size_t>(head), largest.const_data_ptr<float>()[head]);
 }
 
-// The kernel multiplies q_hat by the gain after the rotation. A channel gain that stands before it must become a
-// gain of the norm instead.
-AttentionForm for_kernel(const AttentionForm& form, int64_t n_heads, int64_t d) {
-  const bool rotated_later = form.qk.rope && form.qk.order == QkOrder::before_rope;
-  if (!rotated_later || !form.gain.defined() || form.gain.numel() != n_heads * d || d == 1) return form;
-  AttentionForm out = form;
-  const auto times_gain = [&](const Tensor& x) { return (form.gain.view({n_heads, d}) * x.view({-1, d})).flatten(); };
-  out.q_affine.weight = form.q_affine.weight.defined() ? times_gain(form.q_affine.weight) : form.gain;
-  if (form.q_affine.bias.defined()) out.q_affine.bias = times_gain(form.q_affine.bias);
-  out.gain = Tensor();
-  return out;
-}
-
 // [b, h, t, d], with the factor of each query.
 Tensor scaled_queries(const Tensor& q_hat_bthd, int64_t s, const AttentionForm& form) {
   const Tensor q = q_hat_bthd.transpose(1, 2);
@@ -164,7 +151,7 @@ Tensor attention_logits(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, cons
 Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& form) {
   const int64_t n_kv_heads = (qkv_bthd.size(2) - n_heads) / 2;
   require_heads(qkv_bthd, n_heads, n_kv_heads);
-  if (form.fused) return fused_attention(qkv_bthd, n_heads, for_kernel(form, n_heads, qkv_bthd.size(3)));
+  if (form.fused) return fused_attention(qkv_bthd, n_heads, form);
   const auto parts = qkv_bthd.split_with_sizes({n_heads, n_kv_heads, n_kv_heads}, 2);
   const Tensor q_hat = normalise_queries(parts[0], form, 0), k_hat = normalise_keys(parts[1], form, 0);
   if (form.stats) count_attention(q_hat, k_hat, form);

@@ -3,7 +3,7 @@
 
 #include <torch/types.h>
 
-#include "normlab/kernels/lp_norm.h"
+#include "normlab/kernels/qk_rows.h"
 
 namespace normlab {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "normlab/base/file.h"
-#include "normlab/base/signals.h"
+#include "normlab/cli/signals.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/torch/verbs.h"

@@ -1,7 +1,7 @@
-// Scalar twin of the row transforms of lp_norm.h, in double: one row at a time, the readable truth.
+// Scalar twin of the row transforms of qk_rows.h, in double: one row at a time, the readable truth.
 #pragma once
 
-#include "normlab/kernels/lp_norm.h"
+#include "normlab/kernels/qk_rows.h"
 
 namespace normlab::scalar {
 

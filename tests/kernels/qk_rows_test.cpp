@@ -1,5 +1,5 @@
-// Row transforms alone, as a cache of normalised keys uses them; their gradients are tested through attention.
-#include "normlab/kernels/lp_norm.h"
+// Row transforms alone; their gradients are tested through attention.
+#include "normlab/kernels/qk_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "kernels/every_target.h"
+#include "kernels/scalar/qk_rows.h"
+#include "kernels/transform_rows.h"
 #include "normlab/base/random.h"
-#include "normlab/kernels/lp_norm_scalar.h"
 
 namespace normlab::testing {
 namespace {
@@ -32,7 +33,7 @@ double lp(const float* x, ptrdiff_t d, double p) {
   return std::isinf(p) ? most : std::pow(sum, 1.0 / p);
 }
 
-TEST(LpNorm, RowsHaveUnitNorm) {
+TEST(QkRows, RowsHaveUnitNorm) {
   for (float p : {0.5F, 1.0F, 1.5F, 2.0F, 2.5F, 3.0F, 3.14159265F, 3.5F, 4.0F, 8.0F, 64.0F, kInfinity})
     for (ptrdiff_t d : {1, 8, 15, 64, 256})
       on_every_target([&] {
@@ -47,7 +48,7 @@ TEST(LpNorm, RowsHaveUnitNorm) {
       });
 }
 
-TEST(LpNorm, ExtremeRowsKeepTheirDirection) {
+TEST(QkRows, ExtremeRowsKeepTheirDirection) {
   // A row times any power of two has the same unit vector, up to where eps clamps.
   for (float p : {0.5F, 1.0F, 2.0F, 2.5F, 3.14159265F, 64.0F, kInfinity})
     on_every_target([&] {
@@ -62,7 +63,7 @@ TEST(LpNorm, ExtremeRowsKeepTheirDirection) {
     });
 }
 
-TEST(LpNorm, EpsClampsShortRows) {
+TEST(QkRows, EpsClampsShortRows) {
   const std::vector<float> x{3e-8F, -4e-8F, 0.0F, 0.0F};
   std::vector<float> y(4);
   on_every_target([&] {
@@ -73,7 +74,7 @@ TEST(LpNorm, EpsClampsShortRows) {
   });
 }
 
-TEST(LpNorm, LayerNormHasNoMeanAndUnitVariance) {
+TEST(QkRows, LayerNormHasNoMeanAndUnitVariance) {
   const std::vector<float> x = uniform(24, 9);
   std::vector<float> y(24);
   on_every_target([&] {
@@ -85,7 +86,7 @@ TEST(LpNorm, LayerNormHasNoMeanAndUnitVariance) {
   });
 }
 
-TEST(LpNorm, TwinAgreesOnEveryInstructionSet) {
+TEST(QkRows, TwinAgreesOnEveryInstructionSet) {
   const ptrdiff_t rows = 21, d = 20;
   const std::vector<float> x = uniform(static_cast<size_t>(rows * d), 11), gain = uniform(20, 12),
                            bias = uniform(20, 13);

@@ -1,7 +1,7 @@
 // Scalar twin of weighted_sum.cpp, in double.
 #include <algorithm>
 
-#include "normlab/kernels/weighted_sum.h"
+#include "kernels/scalar/twins.h"
 
 namespace normlab::scalar {
 

@@ -1,5 +1,5 @@
-// Scalar twin of the row transforms; see lp_norm.h for the equations.
-#include "normlab/kernels/lp_norm_scalar.h"
+// Scalar twin of the row transforms; see qk_rows.h for the equations.
+#include "kernels/scalar/qk_rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -47,7 +47,7 @@ RowFactor rms_factor(const RowTransform& t, ptrdiff_t d, const double* x) {
   return {1.0 / std::sqrt(sum / count + t.eps), 1.0 / count};
 }
 
-// w of lp_norm.h: d||x||/dx at y = x / ||x||, up to the sign at p = inf, where `first` marks the first largest.
+// w of qk_rows.h: d||x||/dx at y = x / ||x||, up to the sign at p = inf, where `first` marks the first largest.
 double lp_weight(double y, float p, bool first) {
   if (y == 0.0) return 0.0;
   if (std::isinf(p)) return first ? std::copysign(1.0, y) : 0.0;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "normlab/kernels/cross_entropy.h"
+#include "kernels/scalar/twins.h"
 
 namespace normlab::scalar {
 

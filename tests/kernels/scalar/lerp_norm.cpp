@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "normlab/kernels/lerp_norm.h"
+#include "kernels/scalar/twins.h"
 
 namespace normlab::scalar {
 namespace {

@@ -1,11 +1,10 @@
-// Scalar twin of the attention kernels; see attention.h for the equations.
-#include "normlab/kernels/attention_scalar.h"
-
+// Scalar twin of the attention kernels, one query row at a time in double; see attention.h for the equations.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "normlab/kernels/lp_norm_scalar.h"
+#include "kernels/scalar/qk_rows.h"
+#include "kernels/scalar/twins.h"
 
 namespace normlab::scalar {
 namespace {
@@ -72,10 +71,9 @@ double gain_of(const AttentionSpec& spec, const AttentionUnit& unit, ptrdiff_t h
   return unit.gain[spec.channel_gain ? head * spec.d + c : head];
 }
 
-// What q_hat_ic is multiplied by: scale, row scale and gain, once or twice.
+// What q_hat_ic is multiplied by: scale, row scale and gain.
 double multiplier(const AttentionSpec& spec, const AttentionUnit& unit, ptrdiff_t head, ptrdiff_t i, ptrdiff_t c) {
-  const double gain = gain_of(spec, unit, head, c);
-  return spec.scale * (spec.row_scale ? spec.row_scale[i] : 1.0F) * gain * (spec.gain_on_keys ? gain : 1.0);
+  return spec.scale * (spec.row_scale ? spec.row_scale[i] : 1.0F) * gain_of(spec, unit, head, c);
 }
 
 // logits[j] = S_ij after the soft-cap.
@@ -179,8 +177,7 @@ void backward_row(const AttentionSpec& spec, const AttentionUnit& unit, const At
       s.dk[j * spec.d + c] += s.d_logits[j] * times * s.q_hat[c];
     }
     s.dq[c] = sum * times;
-    const double inner = spec.scale * (spec.row_scale ? spec.row_scale[i] : 1.0F) *
-                         (spec.gain_on_keys ? 2.0 * gain_of(spec, unit, head, c) : 1.0);
+    const double inner = spec.scale * (spec.row_scale ? spec.row_scale[i] : 1.0F);
     d_gain += sum * s.q_hat[c] * inner;
     if (grads.d_gain && spec.channel_gain)
       grads.d_gain[head * spec.d + c] += static_cast<float>(sum * s.q_hat[c] * inner);

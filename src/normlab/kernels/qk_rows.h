@@ -52,8 +52,4 @@ struct ConstRows {
   ptrdiff_t row_stride = 0;
 };
 
-// y[rows, d] = T(x[rows, d]): what fills a cache of normalised keys. d <= 256.
-void transform_rows(const RowTransform& transform, const RowAffine& affine, ConstRows x, ptrdiff_t rows, ptrdiff_t d,
-                    Rows y) noexcept;
-
 }  // namespace normlab

@@ -1,7 +1,7 @@
 // Scalar twin of adamw.cpp, in double.
 #include <cmath>
 
-#include "normlab/kernels/adamw.h"
+#include "kernels/scalar/twins.h"
 
 namespace normlab::scalar {
 

@@ -1,16 +1,14 @@
-// Entry point of the row transforms of lp_norm.h.
+// Runs the vector code of qk_rows-inl.h on the instruction set in use.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "normlab/kernels/lp_norm.cpp"
+#define HWY_TARGET_INCLUDE "kernels/transform_rows.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
 #include <hwy/highway.h>
 
 #include <algorithm>
 
-#include "normlab/kernels/lp_norm_scalar.h"
-#if HWY_TARGET != HWY_SCALAR
-#include "normlab/kernels/lp_norm-inl.h"
-#endif
+#include "kernels/transform_rows.h"
+#include "normlab/kernels/qk_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace normlab {
@@ -19,9 +17,6 @@ namespace {
 
 void transform_all(const RowTransform& transform, const RowAffine& affine, ConstRows x, ptrdiff_t rows, ptrdiff_t d,
                    Rows y) {
-#if HWY_TARGET == HWY_SCALAR
-  scalar::transform_rows(transform, affine, x, rows, d, y);
-#else
   constexpr ptrdiff_t kBlock = kRowBlock;
   HWY_ALIGN float block[kBlock * 256];
   HWY_ALIGN float scale[kRowBlock], pull[kRowBlock];
@@ -34,7 +29,6 @@ void transform_all(const RowTransform& transform, const RowAffine& affine, Const
     for (ptrdiff_t r = 0; r < count; ++r)
       store_row(block + static_cast<size_t>(r) * padded(channels), channels, one, y.data + (first + r) * y.row_stride);
   }
-#endif
 }
 
 }  // namespace
@@ -43,15 +37,12 @@ void transform_all(const RowTransform& transform, const RowAffine& affine, Const
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "normlab/kernels/isa.h"
-
 namespace normlab {
 
 HWY_EXPORT(transform_all);
 
-void transform_rows(const RowTransform& transform, const RowAffine& affine, ConstRows x, ptrdiff_t rows, ptrdiff_t d,
-                    Rows y) noexcept {
-  if (scalar_kernels()) return scalar::transform_rows(transform, affine, x, rows, d, y);
+void testing::transform_rows(const RowTransform& transform, const RowAffine& affine, ConstRows x, ptrdiff_t rows,
+                             ptrdiff_t d, Rows y) {
   HWY_DYNAMIC_DISPATCH(transform_all)(transform, affine, x, rows, d, y);
 }
 

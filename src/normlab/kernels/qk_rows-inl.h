@@ -1,9 +1,9 @@
-// Vector code of lp_norm.h on blocks of rows: forward into padded scratch rows, backward out of them.
-#if defined(NORMLAB_KERNELS_LP_NORM_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef NORMLAB_KERNELS_LP_NORM_INL_H_
-#undef NORMLAB_KERNELS_LP_NORM_INL_H_
+// Vector code of qk_rows.h on blocks of rows: forward into padded scratch rows, backward out of them.
+#if defined(NORMLAB_KERNELS_QK_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef NORMLAB_KERNELS_QK_ROWS_INL_H_
+#undef NORMLAB_KERNELS_QK_ROWS_INL_H_
 #else
-#define NORMLAB_KERNELS_LP_NORM_INL_H_
+#define NORMLAB_KERNELS_QK_ROWS_INL_H_
 #endif
 
 #include <hwy/highway.h>
@@ -13,13 +13,13 @@
 #include <cstring>
 
 #include "normlab/kernels/exp-inl.h"
-#include "normlab/kernels/lp_norm.h"
+#include "normlab/kernels/qk_rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace normlab {
 namespace HWY_NAMESPACE {
 
-constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(float);
+constexpr size_t kLanes = HWY_LANES(float);
 constexpr size_t kRowBlock = 16;  // rows of a block at most: whole vectors, and few enough to stay in the first cache
 
 constexpr size_t padded(size_t d) { return (d + kLanes - 1) / kLanes * kLanes; }
