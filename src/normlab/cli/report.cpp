@@ -9,11 +9,6 @@
 namespace normlab {
 namespace {
 
-struct ReportOptions {
-  std::string study, baseline, target;
-  bool json = false;
-};
-
 std::optional<double> target_of(const ReportOptions& options, const Plan& plan) {
   if (options.target.empty()) {
     const double configured = plan.spec.study.target_loss;
@@ -24,6 +19,8 @@ std::optional<double> target_of(const ReportOptions& options, const Plan& plan) 
     throw UsageError("--target", concat("got '", options.target, "', expected a loss, such as 1.6."));
   return target;
 }
+
+}  // namespace
 
 Exit report_study(const ReportOptions& options) {
   const Plan plan = load_plan(options.study);
@@ -38,13 +35,13 @@ Exit report_study(const ReportOptions& options) {
   print_wrapped(report.verdict.sentence);
   if (!report.verdict.detail.empty()) print_wrapped(report.verdict.detail);
   for (const std::string& notice : report.verdict.notices) print_wrapped(concat("note: ", notice));
-  print_line(concat("\nreport: ", (plan.folder / "report.html").string()));
+  const std::filesystem::path page = plan.folder / "report.html";
+  print_line(concat("\nreport: ", page.string(), "\n        file://",
+                    std::filesystem::absolute(page).lexically_normal().string()));
   print_line(
       concat("tables: ", (plan.folder / "summary.csv").string(), ", trials.csv, report.md, report.json; charts/"));
   return Exit::done;
 }
-
-}  // namespace
 
 void add_report(CLI::App& app, Exit& exit) {
   auto* verb = app.add_subcommand("report", "verdict, page, tables and charts of a study, finished or not");

@@ -30,6 +30,13 @@ void add_bpe(CLI::App& app, Exit& exit);
 void add_completion(CLI::App& app, Exit& exit);
 void add_manual(CLI::App& app, Exit& exit);
 
+// What `normlab report` is asked for; `compare --budget` ends with it.
+struct ReportOptions {
+  std::string study, baseline = {}, target = {};
+  bool json = false;
+};
+Exit report_study(const ReportOptions& options);
+
 // Options that several verbs share.
 struct ConfigOptions {
   std::vector<std::string> files, sets;

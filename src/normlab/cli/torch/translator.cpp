@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "normlab/base/file.h"
-#include "normlab/cli/signals.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/config/load_data.h"
 #include "normlab/models/translate.h"
@@ -82,7 +82,7 @@ Exit evaluate_translator(const TranslatorEval& options) {
   const double loss = total / static_cast<double>(words);
   constexpr size_t sentences_at_once = 64;
   const auto lines = translate_lines(loaded.model, text.data.vocabulary, text.pairs.source,
-                                     {translation.beam, translation.length_penalty}, sentences_at_once);
+                                     {.beam = translation.beam, .length_penalty = translation.length_penalty, .stop = stop_requested}, sentences_at_once);
   if (lines.size() != text.pairs.source.size()) return Exit::stopped;
   std::vector<std::string> output;
   for (const TranslatedLine& line : lines)
