@@ -1,5 +1,4 @@
 // normlab bpe: learn and apply byte pair encoding.
-#include <cstdio>
 #include <memory>
 
 #include "normlab/base/file.h"
@@ -74,7 +73,7 @@ Exit apply(const ApplyOptions& options) {
     out += segmenter.segment_line(lines[i], dropout);
   }
   if (options.output == "-")
-    std::fwrite(out.data(), 1, out.size(), stdout), std::fflush(stdout);
+    write_output(out);
   else
     write_file_atomically(options.output, out);
   return Exit::done;
@@ -117,6 +116,7 @@ void add_apply(CLI::App& verb, Exit& exit) {
       ->type_name("N");
   apply_verb->add_option("--dropout", options->dropout, "skip each merge with this probability, for training text")
       ->check(CLI::Range(0.0, 1.0))
+      ->check(not_nan)
       ->type_name("P");
   apply_verb->add_option("--seed", options->seed, "of dropout, default 0")->check(CLI::NonNegativeNumber);
   apply_verb->footer(

@@ -76,6 +76,7 @@ void add_fit(CLI::App& app, Exit& exit) {
       ->type_name("COUNT");
   verb->add_option("--delta", command->fit.delta, "where the Huber loss of log loss turns linear; default 0.001")
       ->check(CLI::PositiveNumber)
+      ->check(not_nan)
       ->type_name("X");
   verb->add_option(
           "--bootstrap", command->bootstrap,

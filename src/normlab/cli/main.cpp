@@ -35,6 +35,7 @@ int run(int argc, char** argv) {
   add_schemes(app, exit);
   add_config(app, exit);
   door("verify");
+  add_check(app, exit);
   door("import");
   door("export");
   add_score(app, exit);

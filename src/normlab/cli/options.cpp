@@ -1,11 +1,24 @@
 // Options and output that the verbs share.
-#include <cstdio>
+#include <cmath>
 
 #include "normlab/base/file.h"
+#include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/verbs.h"
 
 namespace normlab {
+namespace {
+
+const CLI::Validator not_empty([](std::string& text) { return text.empty() ? "is empty" : ""; }, "", "not_empty");
+
+}  // namespace
+
+const CLI::Validator not_nan(
+    [](std::string& text) {
+      double value = 0;
+      return CLI::detail::lexical_cast(text, value) && std::isnan(value) ? "is not a number" : "";
+    },
+    "", "not_nan");
 
 void ConfigOptions::add_to(CLI::App& verb) {
   add_files_to(verb);
@@ -16,7 +29,9 @@ void ConfigOptions::add_files_to(CLI::App& verb) {
   verb.add_option("-c,--config", files, "TOML file; later files override earlier ones")->type_name("FILE");
   verb.add_option("--set", sets, "one or more key=value, such as norm.p=3 (`normlab config keys`)")
       ->type_name("KEY=VALUE");
-  verb.add_option("--data", data, "data set name or UTF-8 text file (data.source)")->type_name("NAME|FILE");
+  verb.add_option("--data", data, "data set name or UTF-8 text file (data.source)")
+      ->check(not_empty)
+      ->type_name("NAME|FILE");
 }
 
 std::vector<Setting> ConfigOptions::settings() const {
@@ -36,14 +51,10 @@ std::vector<std::string> command_line() {
   return words;
 }
 
-void print_line(const std::string& line) {
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fputc('\n', stdout);
-  std::fflush(stdout);
-}
+void print_line(const std::string& line) { write_output(visible(line) + "\n"); }
 
 void print_json(const nlohmann::ordered_json& value) {
-  print_line(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  write_output(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace normlab

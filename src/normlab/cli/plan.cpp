@@ -138,6 +138,7 @@ void add_plan(CLI::App& app, Exit& exit) {
   verb->add_option("--flops", command->budgets,
                    "budgets in operations, not run: size, tokens and loss on the compute-optimal frontier")
       ->check(CLI::PositiveNumber)
+      ->check(not_nan)
       ->type_name("C");
   verb->add_option("--machines", command->machines, "number of machines like this one; default 1")
       ->check(CLI::Range(1, 1000000))
@@ -146,6 +147,7 @@ void add_plan(CLI::App& app, Exit& exit) {
                    "operations/s of a machine that runs one trial at a time; default: "
                    "measured here")
       ->check(CLI::PositiveNumber)
+      ->check(not_nan)
       ->type_name("X");
   verb->add_option("--vocab", command->vocab, "size of the vocabulary, if the text is not available")
       ->check(CLI::Range(1, 1 << 24))

@@ -59,6 +59,7 @@ void add_bleu_options(CLI::App& verb, ScoreOptions& options) {
       ->group(group);
   verb.add_option("--smooth-value", options.settings.bleu.value, "of floor (default 0.1) and add-k (default 1)")
       ->check(CLI::PositiveNumber)
+      ->check(not_nan)
       ->type_name("X")
       ->group(group);
 }
@@ -77,6 +78,7 @@ void add_chrf_options(CLI::App& verb, ScoreOptions& options) {
       ->group(group);
   verb.add_option("--chrf-beta", settings.chrf.beta, "weight of recall against precision, default 2")
       ->check(CLI::Range(0, 1000))
+      ->check(not_nan)
       ->type_name("N")
       ->group(group);
   verb.add_flag("--chrf-lowercase", settings.chrf_lowercase, "lower-case the text")->group(group);

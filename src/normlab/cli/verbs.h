@@ -26,6 +26,7 @@ void add_schemes(CLI::App& app, Exit& exit);
 void add_config(CLI::App& app, Exit& exit);
 void add_score(CLI::App& app, Exit& exit);
 void add_bpe(CLI::App& app, Exit& exit);
+void add_check(CLI::App& app, Exit& exit);
 
 // Options that several verbs share.
 struct ConfigOptions {
@@ -37,9 +38,14 @@ struct ConfigOptions {
   std::vector<Setting> settings() const;  // files, then --data and --threads, then --set
 };
 
+// What numeric options may not be; CLI11's ranges let it pass.
+extern const CLI::Validator not_nan;
+
 std::vector<std::string> command_line();  // of this process
 
-void print_line(const std::string& line);              // standard output
-void print_json(const nlohmann::ordered_json& value);  // standard output; numbers that are not finite become null
+// Standard output, flushed. Error when it cannot be written; a closed pipe ends the program quietly.
+void write_output(std::string_view text);
+void print_line(const std::string& line);              // with control characters escaped
+void print_json(const nlohmann::ordered_json& value);  // numbers that are not finite become null
 
 }  // namespace normlab
