@@ -24,7 +24,7 @@ rm -rf "$part"
 mkdir -p "$part/wheels"
 echo "[setup] fetching libtorch (0.5 GB) into $target"
 # Fixed Python version and platforms: the same wheels whatever Python the user has. TMPDIR: /tmp may be too small.
-TMPDIR=$part /usr/bin/python3 -m pip download --no-cache-dir --no-deps --only-binary=:all: --python-version 3.11 \
+TMPDIR=$part /usr/bin/python3 -I -m pip download --no-cache-dir --no-deps --only-binary=:all: --python-version 3.11 \
   --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 \
   --require-hashes -r "$tools/torch-requirements.txt" --dest "$part/wheels" 2>"$part/errors" ||
   fail "[setup] libtorch could not be downloaded; nothing was installed. pip said:" \

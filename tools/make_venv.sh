@@ -19,8 +19,8 @@ trap 'rm -f "$venv.log"; is_complete || rm -rf "$venv"' EXIT
 trap 'exit 130' INT TERM  # or pip's end would be taken for a failure of the network
 echo "[setup] installing the Python packages of the tests into $venv"
 install() {
-  $python -m venv --clear "$venv" &&
-    "$venv/bin/python" -m pip install -q --no-cache-dir --only-binary=:all: -r "$requirements"
+  $python -I -m venv --clear "$venv" &&
+    "$venv/bin/python" -I -m pip install -q --no-cache-dir --only-binary=:all: -r "$requirements"
 }
 install 2>"$venv.log" || {
   printf '%s\n' "[setup] the Python packages of the tests could not be installed; nothing was kept. pip said:" \

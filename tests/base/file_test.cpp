@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <thread>
@@ -110,6 +111,23 @@ TEST(File, ParallelWritersLeaveOneWholeFile) {
   const std::string content = read_file(folder / "file");
   EXPECT_EQ(content, std::string(50000, content[0]));
   EXPECT_EQ(folder.count_entries(), 1u);
+}
+
+TEST(File, ReadsRegularFilesOnly) {
+  TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const auto read = [](const std::filesystem::path& path) { return message_of<DataError>([&] { read_file(path); }); };
+  EXPECT_THAT(read(folder / "pipe"), HasSubstr("is not a regular file"));
+  EXPECT_THAT(read("/dev/zero"), HasSubstr("is not a regular file"));
+}
+
+TEST(File, ReadsAPipeThatTheCallerOpened) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "text", 4), 4);
+  ::close(ends[1]);
+  EXPECT_EQ(read_file(concat("/dev/fd/", ends[0])), "text");
+  ::close(ends[0]);
 }
 
 }  // namespace

@@ -178,5 +178,19 @@ TEST_F(Terminal, DumbTerminalIsNotRedrawn) {
   EXPECT_EQ(terminal.text(), "text\r\n");
 }
 
+TEST(Visible, ControlCharactersAreWrittenOut) {
+  EXPECT_EQ(visible("a\x1b[2J\x07\x7f\r\xc2\x9b"
+                    "b"),
+            "a\\x1b[2J\\x07\\x7f\\x0d\\x9b"
+            "b");
+  EXPECT_EQ(visible("\x1b[8m\x1b[31;1m"), "\\x1b[8m\\x1b[31;1m");
+}
+
+TEST(Visible, TextStaysAsItIs) {
+  const std::string_view text = "one\ttwo\nd\xc3\xa9j\xc3\xa0 \xe2\x88\x92\xc2\xa0 \x1b[31merror\x1b[0m";
+  EXPECT_EQ(visible(text), text);
+  EXPECT_EQ(visible("\xc2"), "\xc2");
+}
+
 }  // namespace
 }  // namespace normlab

@@ -138,5 +138,11 @@ TEST(Text, NearestFindsTypingErrorsOnly) {
   EXPECT_EQ(nearest("fold_c", std::vector<std::string>{"fold_a", "fold_b"}), "fold_a");
 }
 
+TEST(Nearest, LooksForNoNameOfAMegabyte) {
+  const std::vector<std::string> names = {"model.d_model", std::string(40'000'000, 'x')};
+  EXPECT_EQ(nearest(std::string(1'000'000, 'x'), names), std::nullopt);
+  EXPECT_EQ(nearest("model.d_modle", names), "model.d_model");
+}
+
 }  // namespace
 }  // namespace normlab

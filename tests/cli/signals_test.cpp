@@ -1,9 +1,12 @@
 // Signals, each in a child process of its own.
 #include "normlab/cli/signals.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 
 #include "sandbox.h"
@@ -70,6 +73,18 @@ TEST(Signals, ClosedPipeIsAnErrorNotADeath) {
     return ::write(ends[1], "x", 1) == -1 ? 0 : 1;
   });
   EXPECT_TRUE(exited_with(status, 0));
+}
+
+TEST(Signals, AFileSizeLimitIsAnErrorNotADeath) {
+  TemporaryFolder folder;
+  const int status = run_in_child([&] {
+    install_signal_handlers();
+    const rlimit limit{.rlim_cur = 10, .rlim_max = 10};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 2;
+    const int file = ::open((folder / "file").c_str(), O_WRONLY | O_CREAT, 0600);
+    return ::write(file, "0123456789ab", 12) == 10 && ::write(file, "x", 1) == -1 && errno == EFBIG ? 0 : 1;
+  });
+  EXPECT_TRUE(exited_with(status, 0)) << status;
 }
 
 }  // namespace

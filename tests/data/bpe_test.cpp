@@ -138,5 +138,13 @@ TEST(BpeLines, KeepTheirEnds) {
   EXPECT_EQ(words.to_text(), "low 1\n");
 }
 
+TEST(BpeSegmenter, CodesThatReferToThemselvesEnd) {
+  for (const BpeCodes& codes : {BpeCodes{{"x", "</w>"}, {"<", "/w>"}}, BpeCodes{{"x<", "/w>"}, {"<", "/w>"}},
+                                BpeCodes{{"", "x</w>"}, {"", "x"}}, BpeCodes{{"</w", ">"}, {"x", "</w>"}}}) {
+    BpeSegmenter segmenter(codes, {"never"});
+    EXPECT_EQ(segmenter.segment_line("yx"), "y@@ x");
+  }
+}
+
 }  // namespace
 }  // namespace normlab

@@ -34,7 +34,8 @@ TEST_F(FetchTest, AsksPipForTheWheelAlone) {
   const std::string seen = (stands_.path() / "seen").string();
   const StandInPython python("echo \"$*\" > '" + seen + "'; cat >> '" + seen + "'; exit 1");
   EXPECT_THROW(fetch(), Error);
-  EXPECT_THAT(read_file(seen), AllOf(HasSubstr("-m pip download"), HasSubstr("--no-deps"), HasSubstr(" some==1.2\n")));
+  EXPECT_THAT(read_file(seen),
+              AllOf(HasSubstr("-I -m pip download"), HasSubstr("--no-deps"), HasSubstr(" some==1.2\n")));
 }
 
 TEST_F(FetchTest, GivesPipsReason) {

@@ -86,5 +86,20 @@ TEST(PairBatch, Edges) {
   EXPECT_THROW(pair_batches(some_lengths(1), {.tokens_per_batch = 0}, 0), UsageError);
 }
 
+TEST(PairBatch, ALongPairDoesNotLimitTheNextBatch) {
+  const std::vector<PairLengths> lengths = {{1, 9}, {2, 1}, {2, 1}, {2, 1}, {2, 1}};
+  EXPECT_EQ(as_set(pair_batches(lengths, {.tokens_per_batch = 10}, 0)), (std::set<PairBatch>{{0}, {1, 2, 3, 4}}));
+}
+
+// Up to 8, then steps of a fifth: 9.6, 11.52, 13.8.
+TEST(PairBatch, BucketsAreAFifthWide) {
+  const std::vector<PairLengths> lengths = {{1, 1}, {8, 2}, {3, 9}, {10, 1}, {11, 1}, {12, 1}, {13, 1}, {14, 1}};
+  std::set<std::set<size_t>> batches;
+  for (const PairBatch& batch :
+       pair_batches(lengths, {.tokens_per_batch = 1000, .batching = PairBatching::bucketed}, 0))
+    batches.insert({batch.begin(), batch.end()});
+  EXPECT_EQ(batches, (std::set<std::set<size_t>>{{0, 1}, {2}, {3, 4}, {5, 6}, {7}}));
+}
+
 }  // namespace
 }  // namespace normlab

@@ -38,11 +38,11 @@ class StandInPython {
 
   // "Downloads" a wheel into the folder after --dest, and "unpacks" what `command` prints as `member`.
   static std::string unpacking(const std::string& member, const std::string& command) {
-    return "if [ \"$2\" = pip ]; then\n"
+    return "if [ \"$3\" = pip ]; then\n"
            "  while [ \"$1\" != --dest ]; do shift; done\n"
            "  mkdir -p \"$2\" && touch \"$2/some.whl\"\n"
            "else\n"
-           "  file=\"$5/" +
+           "  file=\"$6/" +
            member +
            "\"\n"
            "  mkdir -p \"${file%/*}\" && " +

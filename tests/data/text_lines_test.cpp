@@ -72,5 +72,21 @@ TEST_F(TextLines, RefusesWhatIsNoText) {
   EXPECT_THROW(read_lines(folder_.path()), DataError);
 }
 
+TEST(Gunzip, RefusesWhatUnpacksToFarMoreThanText) {
+  // 100 MB of zeros, packed a thousandfold.
+  const std::string zeros(100'000'000, '\0');
+  std::string packed(zeros.size() / 100, '\0');
+  z_stream stream{};
+  ASSERT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(zeros.data()));
+  stream.avail_in = static_cast<uInt>(zeros.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  ASSERT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  EXPECT_THAT([&] { gunzip(packed, "bomb.gz"); }, testing::ThrowsMessage<DataError>(testing::HasSubstr("200 times")));
+}
+
 }  // namespace
 }  // namespace normlab

@@ -12,6 +12,7 @@
 #include "normlab/base/staging.h"
 #include "normlab/base/text.h"
 #include "sandbox.h"
+#include "system_calls.h"
 
 namespace normlab {
 namespace {
@@ -242,6 +243,21 @@ TEST_F(Run, KillAtAnyTimeLeavesWholeCheckpoints) {
   for (const auto& entry : fs::directory_iterator(path / "checkpoints")) {
     EXPECT_FALSE(entry.path().filename().string().starts_with(".staging-")) << entry.path();
   }
+}
+
+// The folder is empty at first, but when the lock is had, another process has made its run there and gone.
+TEST(RunDir, OfTwoCreatorsTheSlowerIsRefused) {
+  TemporaryFolder folder;
+  const ScopedHook hook(before_flock, [&] { write_file_atomically(folder / "run/config.toml", "theirs"); });
+  EXPECT_THROW(RunDir::create(folder / "run"), UsageError);
+  EXPECT_EQ(read_file(folder / "run/config.toml"), "theirs");
+}
+
+TEST(RunDir, NamesOfCheckpointsTellTheirStep) {
+  EXPECT_EQ(checkpoint_step("runs/a/checkpoints/step-000250"), 250);
+  EXPECT_EQ(checkpoint_step("step-1234567"), 1234567);
+  for (const char* name : {"latest", "step-", "step-25", "step--00001", "exported"})
+    EXPECT_EQ(checkpoint_step(name), std::nullopt) << name;
 }
 
 }  // namespace

@@ -153,5 +153,14 @@ TEST_F(Safetensors, NeedsARegularFile) {
   EXPECT_THROW(SafetensorsFile{"/dev/null"}, DataError);
 }
 
+TEST(Safetensors, AHeaderHasAtMostAHundredMegabytes) {
+  TemporaryFolder folder;
+  const uint64_t length = 100'000'001;
+  write_file_atomically(folder / "large", {reinterpret_cast<const char*>(&length), sizeof length});
+  std::filesystem::resize_file(folder / "large", 110'000'000);  // sparse
+  EXPECT_THAT([&] { SafetensorsFile{folder / "large"}; },
+              testing::ThrowsMessage<DataError>(testing::HasSubstr("expected at most 100000000")));
+}
+
 }  // namespace
 }  // namespace normlab

@@ -85,5 +85,15 @@ TEST(Cells, Signed) {
   EXPECT_EQ(signed_cell(-0.0213, 3).number, -0.0213);
 }
 
+TEST(Csv, NoCellIsAFormula) {
+  Table table;
+  table.columns = {{"name", "", Align::left}, {"value", ""}};
+  for (const char* name : {"=1+1", "+x", "-x", "@sum", "\tx", "-1.5", "plain"})
+    table.rows.push_back({text_cell(name), number_cell(-2.5, 2)});
+  EXPECT_EQ(
+      csv(table),
+      "name,value\r\n'=1+1,-2.5\r\n'+x,-2.5\r\n'-x,-2.5\r\n'@sum,-2.5\r\n'\tx,-2.5\r\n-1.5,-2.5\r\nplain,-2.5\r\n");
+}
+
 }  // namespace
 }  // namespace normlab

@@ -54,5 +54,14 @@ TEST(Thin, AnyLengthStaysWithinTheLimit) {
   }
 }
 
+TEST(Thin, GapsEverywhereStayWithinTheLimit) {
+  for (std::size_t most : {5u, 8u, 30u, 64u}) {
+    std::vector<double> values(1000);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = i % 3 == 0 ? std::nan("") : std::sin(static_cast<double>(i));
+    EXPECT_LE(thin(values, most).size(), most);
+  }
+}
+
 }  // namespace
 }  // namespace normlab

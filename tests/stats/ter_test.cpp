@@ -61,5 +61,8 @@ TEST(Ter, LongSentences) {
   EXPECT_EQ(translation_edits(hypothesis, one), 19999);
 }
 
+// A block may be moved to just behind itself: words on, not onto its own place.
+TEST(Ter, AShiftToTheEndOfItsOwnBlock) { EXPECT_EQ(edits("e c a c a", "d a a e b b e c c"), 7); }
+
 }  // namespace
 }  // namespace normlab

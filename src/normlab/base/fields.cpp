@@ -8,6 +8,7 @@
 #include "normlab/base/file.h"
 #include "normlab/base/suggest.h"
 #include "normlab/base/text.h"
+#include "normlab/base/toml_bounds.h"
 
 namespace normlab {
 namespace {
@@ -187,6 +188,7 @@ std::string to_toml(const FieldList& list) {
 
 std::vector<Setting> parse_toml(const std::string& text, const std::string& name) {
   std::vector<Setting> settings;
+  require_toml_within_bounds(text, name);
   try {
     flatten(toml::parse(text, name), "", name, settings);
   } catch (const toml::parse_error& error) {

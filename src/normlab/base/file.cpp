@@ -27,6 +27,11 @@ int open_descriptor(const std::filesystem::path& path, int flags) {
   return descriptor;
 }
 
+bool is_handed_over(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  return name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/");
+}
+
 }  // namespace
 
 void throw_errno(const std::filesystem::path& path, std::string_view action) {
@@ -37,12 +42,15 @@ void throw_errno(const std::filesystem::path& path, std::string_view action) {
 }
 
 File File::open_to_read(const std::filesystem::path& path) {
-  File file(path, open_descriptor(path, O_RDONLY));
+  const bool handed = is_handed_over(path);
+  File file(path, open_descriptor(path, handed ? O_RDONLY : O_RDONLY | O_NONBLOCK));
   if (file.descriptor_ < 0) throw DataError(path.string(), concat("cannot open the file: ", reason(errno), "."));
   struct stat facts {};
-  if (::fstat(file.descriptor_, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+  if (::fstat(file.descriptor_, &facts) != 0) throw_errno(path, "examine the file");
+  if (S_ISDIR(facts.st_mode)) {
     throw DataError(path.string(), "is a folder, expected a file.");
   }
+  if (!handed && !S_ISREG(facts.st_mode)) throw DataError(path.string(), "is not a regular file.");
   return file;
 }
 
@@ -56,6 +64,17 @@ File File::append(const std::filesystem::path& path) {
   const int descriptor = open_descriptor(path, O_WRONLY | O_CREAT | O_APPEND);
   if (descriptor < 0) throw_errno(path, "open the file for writing");
   return {path, descriptor};
+}
+
+File File::open_own(const std::filesystem::path& path) {
+  File file(path, open_descriptor(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK));
+  if (file.descriptor_ < 0 && errno == ELOOP)
+    throw Error(path.string(), "is a symbolic link, which is not followed. Remove it.");
+  if (file.descriptor_ < 0) throw_errno(path, "open the file for writing");
+  struct stat facts {};
+  if (::fstat(file.descriptor_, &facts) != 0) throw_errno(path, "examine the file");
+  if (!S_ISREG(facts.st_mode)) throw Error(path.string(), "is not a regular file. Remove it.");
+  return file;
 }
 
 File File::open_folder(const std::filesystem::path& path) {

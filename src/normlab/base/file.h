@@ -15,10 +15,14 @@ namespace normlab {
 // temporary name the user never chose.
 class File {
  public:
-  static File open_to_read(const std::filesystem::path& path);  // DataError when missing, a folder or unreadable
+  // DataError when missing, unreadable or anything but a regular file: a pipe could hang us, a device never end. What
+  // the caller opened for us, as /dev/stdin or /dev/fd/N, may be a pipe.
+  static File open_to_read(const std::filesystem::path& path);
   static File create(const std::filesystem::path& path, const std::filesystem::path& shown);  // Error when it exists
   static File append(const std::filesystem::path& path);                                      // creates it when missing
-  static File open_folder(const std::filesystem::path& path);                                 // to sync or lock it
+  // To read and write; creates it when missing. Error when it is a symbolic link or not a regular file.
+  static File open_own(const std::filesystem::path& path);
+  static File open_folder(const std::filesystem::path& path);  // to sync or lock it
 
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;

@@ -13,7 +13,7 @@
 namespace normlab {
 namespace {
 
-constexpr std::string_view to_line_start = "\r", erase_rest = "\x1b[K", erase_below = "\x1b[J",
+constexpr std::string_view to_line_start = "\r", erase_rest = "\x1b[K", erase_below = "\x1b[J", red = "\x1b[31m",
                            reset_colour = "\x1b[0m";
 constexpr auto redraw_interval = std::chrono::milliseconds(100);
 constexpr auto plain_interval = std::chrono::seconds(5);
@@ -99,7 +99,30 @@ std::string clip_to_width(std::string_view text, int columns) {
   return std::string(text);
 }
 
-void log_line(std::string_view line) {
+std::string visible(std::string_view text) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = text.substr(i);
+    const auto byte = static_cast<unsigned char>(rest[0]);
+    const bool second_set = byte == 0xc2 && rest.size() > 1 && static_cast<unsigned char>(rest[1]) < 0xa0;  // U+0080-9F
+    if (rest.starts_with(red) || rest.starts_with(reset_colour)) {
+      const size_t length = rest.starts_with(red) ? red.size() : reset_colour.size();
+      out += rest.substr(0, length);
+      i += length - 1;
+    } else if (second_set || byte == 0x7f || (byte < 0x20 && byte != '\n' && byte != '\t')) {
+      const auto shown = second_set ? static_cast<unsigned char>(rest[1]) : byte;
+      out += concat("\\x", digits[shown >> 4], digits[shown & 15]);
+      i += second_set;
+    } else {
+      out += rest[0];
+    }
+  }
+  return out;
+}
+
+void log_line(std::string_view text) {
+  const std::string line = visible(text);
   const std::lock_guard guard(screen);
   const bool above = shown_line && shown_line->redraws_ && shown_line->shown_at_;
   if (above) {
@@ -133,7 +156,7 @@ std::string ProgressLine::drawing() {
 void ProgressLine::update(std::string_view text, Clock::time_point now) {
   const std::lock_guard guard(screen);
   shown_line = this;
-  text_ = text;
+  text_ = visible(text);
   pending_ = true;
   const Clock::duration interval = redraws_ ? Clock::duration(redraw_interval) : Clock::duration(plain_interval);
   if (shown_at_ && now - *shown_at_ < interval) return;

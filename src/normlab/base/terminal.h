@@ -25,6 +25,10 @@ std::string best_value(std::string_view text, bool coloured);  // cyan, which no
 // The text cut to so many columns, of UTF-8 characters one column wide; colour sequences take none.
 std::string clip_to_width(std::string_view text, int columns);
 
+// The text with its control characters written out (\x1b), so that what stands in a file cannot steer the terminal.
+// Line breaks, tabs and the red of our own errors stay.
+std::string visible(std::string_view text);
+
 // Prints a line on standard error, above the progress line when one is shown.
 void log_line(std::string_view line);
 

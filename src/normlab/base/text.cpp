@@ -141,9 +141,13 @@ std::string replace_all(std::string text, std::string_view from, std::string_vie
 }
 
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates) {
+  // Nobody mistypes names so long, or looks for one among so many; the comparison takes the product of the lengths.
+  constexpr size_t longest = 200, most = 20000;
+  if (name.size() > longest) return std::nullopt;
   size_t limit = name.size() <= 3 ? 1 : std::max<size_t>(2, name.size() / 3);
   std::optional<std::string> best;
-  for (const std::string& candidate : candidates) {
+  for (const std::string& candidate : candidates.first(std::min(candidates.size(), most))) {
+    if (candidate.size() > name.size() + limit || name.size() > candidate.size() + limit) continue;
     const size_t distance = edit_distance(name, candidate);
     if (distance > limit || (best && distance == limit)) continue;
     best = candidate;

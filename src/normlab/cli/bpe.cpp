@@ -1,5 +1,4 @@
 // normlab bpe: learn and apply byte pair encoding.
-#include <cstdio>
 #include <memory>
 
 #include "normlab/base/file.h"
@@ -74,7 +73,7 @@ Exit apply(const ApplyOptions& options) {
     out += segmenter.segment_line(lines[i], dropout);
   }
   if (options.output == "-")
-    std::fwrite(out.data(), 1, out.size(), stdout), std::fflush(stdout);
+    write_output(out);
   else
     write_file_atomically(options.output, out);
   return Exit::done;

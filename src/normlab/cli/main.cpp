@@ -40,6 +40,7 @@ void add_verbs(CLI::App& app, Exit& exit) {
     add_bpe(app, exit);
   });
   group("Check and set up", [&] {
+    add_check(app, exit);
     for (const char* verb : {"doctor", "verify", "bench"}) door(verb);
     add_completion(app, exit);
     add_manual(app, exit);

@@ -1,6 +1,5 @@
 // Options and output that the verbs share.
 #include <algorithm>
-#include <cstdio>
 
 #include "normlab/base/file.h"
 #include "normlab/base/prose.h"
@@ -9,10 +8,16 @@
 #include "normlab/cli/verbs.h"
 
 namespace normlab {
+namespace {
+
+const CLI::Validator not_empty([](std::string& text) { return text.empty() ? "is empty" : ""; }, "", "not_empty");
+
+}  // namespace
 
 void ConfigOptions::add_to(CLI::App& verb) {
   add_files_to(verb);
-  verb.add_option("--threads", threads, "threads, 0 for all cores, or one for a small model (train.threads)")->type_name("N");
+  verb.add_option("--threads", threads, "threads, 0 for all cores, or one for a small model (train.threads)")
+      ->type_name("N");
 }
 
 void ConfigOptions::add_files_to(CLI::App& verb) {
@@ -21,7 +26,9 @@ void ConfigOptions::add_files_to(CLI::App& verb) {
       ->type_name("FILE");
   verb.add_option("--set", sets, "one or more key=value, such as norm.p=3 (`normlab config keys`)")
       ->type_name("KEY=VALUE");
-  verb.add_option("--data", data, "data set name or UTF-8 text file (data.source)")->type_name("NAME|FILE");
+  verb.add_option("--data", data, "data set name or UTF-8 text file (data.source)")
+      ->check(not_empty)
+      ->type_name("NAME|FILE");
 }
 
 std::vector<Setting> ConfigOptions::settings() const {
@@ -86,14 +93,10 @@ void print_labelled(const std::string& label, const std::string& text, size_t in
   print_line(out);
 }
 
-void print_line(const std::string& line) {
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fputc('\n', stdout);
-  std::fflush(stdout);
-}
+void print_line(const std::string& line) { write_output(visible(line) + "\n"); }
 
 void print_json(const nlohmann::ordered_json& value) {
-  print_line(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  write_output(value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace normlab

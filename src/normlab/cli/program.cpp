@@ -2,9 +2,12 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <sstream>
 
+#include "normlab/base/file.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/signals.h"
@@ -13,8 +16,31 @@
 namespace normlab {
 namespace {
 
+// Nobody reads standard output any more, so there is nothing left to do and nobody to complain to.
+struct OutputClosed {};
+
+[[noreturn]] void output_failed() {
+  if (errno == EPIPE) throw OutputClosed();
+  throw_errno("standard output", "write");
+}
+
+// Also what the system puts off until the file is closed, as over a network.
+void finish_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) output_failed();
+  const int copy = ::dup(STDOUT_FILENO);
+  if (copy >= 0 && ::close(copy) != 0 && errno != EINTR) output_failed();
+}
+
+// A name in a damaged file may be megabytes long.
+std::string shortened(const std::string& message) {
+  constexpr size_t start = 3000, end = 500;
+  if (message.size() <= start + end) return message;
+  return concat(message.substr(0, start), " [...] ", message.substr(message.size() - end));
+}
+
 int fail(const std::string& message, Exit code) {
-  log_line(concat(error_label(STDERR_FILENO), message));
+  log_line(concat(error_label(STDERR_FILENO), shortened(message)));
   return static_cast<int>(code);
 }
 
@@ -32,17 +58,31 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const Exit& exit) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      const int code = app.exit(error, text, text);
+      write_output(text.str());
+      return code;
+    }
     return fail(concat("[command line] ", explain(error, app, {argv, argv + argc})), Exit::usage);
   }
   return static_cast<int>(exit);
+}
+
+void write_output(std::string_view text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) output_failed();
 }
 
 int run_program(const std::function<int()>& body) {
   keep_freed_memory();
   install_signal_handlers();
   try {
-    return body();
+    const int code = body();
+    finish_output();
+    return code;
+  } catch (const OutputClosed&) {
+    return static_cast<int>(Exit::done);
   } catch (const Error& error) {
     return fail(error.what(), error.code());
   } catch (const std::bad_alloc&) {

@@ -29,7 +29,7 @@ Exit report_study(const ReportOptions& options) {
   const StudyReport report = make_report(results, analysis);
   write_report(plan.folder, report.files);
   if (options.json) {
-    print_line(trim(report.json));
+    write_output(trim(report.json) + "\n");
     return Exit::done;
   }
   print_wrapped(report.verdict.sentence);

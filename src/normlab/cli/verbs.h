@@ -27,6 +27,7 @@ void add_schemes(CLI::App& app, Exit& exit);
 void add_config(CLI::App& app, Exit& exit);
 void add_score(CLI::App& app, Exit& exit);
 void add_bpe(CLI::App& app, Exit& exit);
+void add_check(CLI::App& app, Exit& exit);
 void add_completion(CLI::App& app, Exit& exit);
 void add_manual(CLI::App& app, Exit& exit);
 
@@ -55,9 +56,11 @@ std::vector<std::string> command_line();  // of this process
 std::string own_command(const std::vector<std::string>& words);
 std::string shell_word(const std::string& text);
 
-void print_line(const std::string& line);     // standard output
-void print_wrapped(const std::string& text);  // the same, in lines as wide as the terminal
+// Standard output, flushed. Error when it cannot be written; a closed pipe ends the program quietly.
+void write_output(std::string_view text);
+void print_line(const std::string& line);     // with control characters escaped
+void print_wrapped(const std::string& text);  // in lines as wide as the terminal
 void print_labelled(const std::string& label, const std::string& text, size_t indent);  // wrapped to the terminal
-void print_json(const nlohmann::ordered_json& value);  // standard output; numbers that are not finite become null
+void print_json(const nlohmann::ordered_json& value);  // numbers that are not finite become null
 
 }  // namespace normlab

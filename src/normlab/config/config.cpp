@@ -5,6 +5,7 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
+#include "normlab/data/utf8.h"
 
 namespace normlab {
 
@@ -97,6 +98,14 @@ std::string to_toml(const Config& config) {
   return to_toml(fields(copy));
 }
 
+void require_utf8(const Setting& setting) {
+  for (const std::string& value : setting.values)
+    if (first_invalid_utf8(value))
+      throw UsageError(setting.key, concat("the value of ", setting.where,
+                                           " is not UTF-8, and could not be read back from the run's config.toml. "
+                                           "Rename the file, or use a symbolic link."));
+}
+
 LoadedConfig resolve_config(const std::vector<Setting>& settings) {
   LoadedConfig loaded;
   Config& config = loaded.config;
@@ -109,7 +118,10 @@ LoadedConfig resolve_config(const std::vector<Setting>& settings) {
   config.norm = find_scheme(scheme);
 
   const FieldList list = fields(config);
-  for (const Setting& setting : settings) apply(list, setting);
+  for (const Setting& setting : settings) {
+    require_utf8(setting);
+    apply(list, setting);
+  }
   for (const auto& [key, value] : config.norm.recommended) {
     if (configured.contains(key) || list.at(key, scheme).get() == value) continue;
     list.at(key, scheme).set(value);

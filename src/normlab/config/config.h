@@ -94,6 +94,9 @@ void check_translation(const TranslationConfig& config, const NormScheme& norm, 
 FieldList fields(Config& config);
 std::string to_toml(const Config& config);
 
+// UsageError for text that is not UTF-8: it would be written, but never read again.
+void require_utf8(const Setting& setting);
+
 struct LoadedConfig {
   Config config;
   std::vector<std::string> notes;  // what was filled in on the scheme's recommendation, and composite kernels

@@ -52,6 +52,9 @@ void list_fields(ModelConfig& c, FieldList& list) {
 }
 
 void resolve_model(ModelConfig& c, const NormScheme& scheme) {
+  FieldList list;  // what comes from another project's configuration was never checked
+  list_fields(c, list);
+  for (const Field& field : list.fields()) field.set(field.get());
   if (c.d_head == 0) {
     if (c.d_model % c.n_heads != 0)
       throw UsageError("model.d_model", concat("got ", c.d_model, ", expected a multiple of model.n_heads = ",

@@ -160,12 +160,17 @@ bool BpeSegmenter::knows(const std::string& part, bool last) const {
 // Takes the merges back until every part is in the vocabulary or a single character.
 void BpeSegmenter::split_unknown(const std::string& part, bool last, std::vector<std::string>& out) const {
   const auto found = parts_of_.find(last ? part + std::string(bpe_word_end) : part);
-  if (knows(part, last) || found == parts_of_.end()) {
+  // Both halves must be shorter than the part, whatever the codes say, or this would not end.
+  const auto splits = [&](const auto& merge) {
+    return !merge.first.empty() && merge.second.size() > (last ? bpe_word_end.size() : 0) &&
+           (!last || merge.second.ends_with(bpe_word_end));
+  };
+  if (knows(part, last) || found == parts_of_.end() || !splits(found->second)) {
     out.push_back(part);
     return;
   }
   auto [left, right] = found->second;
-  if (last) right.resize(right.size() - std::min(right.size(), bpe_word_end.size()));
+  if (last) right.resize(right.size() - bpe_word_end.size());
   split_unknown(left, false, out);
   split_unknown(right, last, out);
 }

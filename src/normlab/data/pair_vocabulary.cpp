@@ -120,7 +120,8 @@ PairVocabulary PairVocabulary::from_json(const json& in) {
     BpeCodes codes;
     for (const json& line : in.at("codes")) {
       const std::vector<std::string> parts = split(line.get<std::string>(), ' ');
-      if (parts.size() != 2) throw DataError("tokenizer.json", "a code does not have two parts: the file is damaged.");
+      if (parts.size() != 2 || parts[0].empty() || parts[1].empty())
+        throw DataError("tokenizer.json", "a code does not have two parts: the file is damaged.");
       codes.emplace_back(parts[0], parts[1]);
     }
     std::vector<std::string> subwords = in.at("subwords");

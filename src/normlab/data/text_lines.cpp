@@ -66,10 +66,15 @@ void require_utf8_lines(std::string_view text, const std::string& where) {
 }  // namespace
 
 std::string gunzip(std::string_view packed, const std::string& where) {
+  // Text packs to a third, tables to a twentieth; a file made to fill the memory packs to a thousandth.
+  constexpr size_t harmless = 64 << 20, most_per_byte = 200;
   Inflater inflater(packed);
   std::string out;
   while (true) {
     const int status = inflater.step(out);
+    if (out.size() > harmless && out.size() / most_per_byte > packed.size())
+      throw DataError(where, concat("unpacks to more than ", most_per_byte,
+                                    " times its size, as no text does. Unpack it yourself if that is right."));
     if (status == Z_STREAM_END && inflater.at_end()) return out;
     if (status == Z_STREAM_END)
       inflater.next_member();

@@ -9,6 +9,7 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
+#include "normlab/base/json.h"
 #include "normlab/base/text.h"
 
 namespace normlab {
@@ -29,7 +30,7 @@ std::string padded(unsigned value) { return concat(value < 10 ? "0" : "", value)
 
 Json read_manifest(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) return {{"sessions", Json::array()}};
-  Json manifest = Json::parse(read_file(path), nullptr, false);
+  Json manifest = parse_json<Json>(read_file(path));
   const bool sound = manifest.is_object() && manifest.contains("sessions") && manifest["sessions"].is_array();
   if (!sound) throw DataError(path.string(), "is not the manifest of a run. Restore it, or remove it.");
   return manifest;

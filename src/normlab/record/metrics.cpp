@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "normlab/base/error.h"
+#include "normlab/base/json.h"
 #include "normlab/base/text.h"
 
 namespace normlab {
@@ -45,7 +46,7 @@ std::vector<Row> rows_of(const std::filesystem::path& path, std::string_view con
   for (size_t start = 0, end; start < content.size(); start = end + 1) {
     end = std::min(content.find('\n', start), content.size());
     const std::string_view line = content.substr(start, end - start);
-    Json values = Json::parse(line.begin(), line.end(), nullptr, false);
+    Json values = parse_json<Json>(line);
     if (!is_row(values)) {
       if (end == content.size()) break;
       throw DataError(path.string(),

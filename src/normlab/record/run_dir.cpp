@@ -7,6 +7,7 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
+#include "normlab/base/json.h"
 #include "normlab/base/staging.h"
 #include "normlab/base/text.h"
 
@@ -49,12 +50,14 @@ void require_new(const fs::path& path) {
 
 // A checkpoint that cannot be read has no loss to compare; its own reader says what is wrong with it.
 std::optional<double> val_loss_in(const fs::path& state) {
-  const auto content = nlohmann::json::parse(read_file(state), nullptr, false);
+  const auto content = parse_json(read_file(state));
   if (!content.is_object() || !content.contains("val_loss") || !content["val_loss"].is_number()) return std::nullopt;
   return content["val_loss"].get<double>();
 }
 
 }  // namespace
+
+std::optional<int64_t> checkpoint_step(const fs::path& folder) { return step_of(folder.filename()); }
 
 RunDir RunDir::create(const fs::path& path) {
   require_new(path);

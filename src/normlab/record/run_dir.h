@@ -21,6 +21,9 @@ struct Checkpoint {
   std::optional<double> val_loss;  // "val_loss" of its state.json
 };
 
+// The step in the name of a checkpoint's folder, such as step-000250; nothing for other names.
+std::optional<int64_t> checkpoint_step(const std::filesystem::path& folder);
+
 class RunDir {
  public:
   // Makes and locks the folder; UsageError when it holds a run or anything else.

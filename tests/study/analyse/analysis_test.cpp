@@ -192,5 +192,19 @@ TEST(Analysis, BestIsWhatIsShownToBeBetter) {
   EXPECT_EQ(best_comparison(analysis)->variant, 1u);
 }
 
+TEST(BestComparison, WorseBeyondChanceIsNotBest) {
+  Analysis analysis;
+  analysis.comparisons.resize(3);
+  analysis.comparisons[0].mean = 0.5;
+  analysis.comparisons[0].holm_p = 0.001;
+  analysis.comparisons[1].mean = -0.01;
+  analysis.comparisons[1].holm_p = 0.8;
+  analysis.comparisons[2].mean = 0.2;
+  EXPECT_EQ(best_comparison(analysis), &analysis.comparisons[1]);
+  analysis.comparisons[2].mean = -0.005;
+  analysis.comparisons[2].holm_p = 0.01;  // less than the other, but beyond chance
+  EXPECT_EQ(best_comparison(analysis), &analysis.comparisons[2]);
+}
+
 }  // namespace
 }  // namespace normlab

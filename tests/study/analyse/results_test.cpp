@@ -2,6 +2,7 @@
 #include "normlab/study/analyse/results.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "normlab/base/file.h"
 #include "normlab/base/text.h"
@@ -119,6 +120,37 @@ TEST_F(Results, LossesStandWithoutACheckpoint) {
   EXPECT_TRUE(is_finished(results.trials[0]));
   EXPECT_THAT(results.trials[0].gains, IsEmpty());
   EXPECT_EQ(results.without_gains, 1u);
+}
+
+TEST_F(Results, OfTwoEvaluationsOfAStepTheFirstCounts) {
+  finish(first_);
+  write(first_, "metrics.jsonl",
+        "{\"step\":10,\"val_loss\":1.5}\n{\"step\":10,\"val_loss\":1.4}\n{\"step\":20,\"val_loss\":2}\n"
+        "{\"step\":20,\"val_loss\":9}\n");
+  const auto curve = load_results(plan()).trials[0].curve;
+  ASSERT_EQ(curve.size(), 2u);
+  EXPECT_EQ(curve[0].loss, 1.5);
+  EXPECT_EQ(curve[1].loss, 2);
+}
+
+// Whatever one trial holds, the others are reported.
+TEST_F(Results, HostileFilesSpoilTheirTrialAlone) {
+  const std::string deep = "{\"step\":20,\"a\":" + std::string(300'000, '[') + std::string(300'000, ']') + "}\n";
+  finish(plan().trials[1]);
+  for (const char* file : {"metrics.jsonl", "manifest.json", "trial.json", "checkpoints/step-000020/state.json"}) {
+    finish(first_);
+    write(first_, file, deep);
+    EXPECT_TRUE(is_finished(load_results(plan()).trials[1])) << file;
+    for (const bool folder : {true, false}) {
+      std::filesystem::remove_all(first_.folder / file);
+      if (folder)
+        std::filesystem::create_directory(first_.folder / file);
+      else
+        ASSERT_EQ(::mkfifo((first_.folder / file).c_str(), 0600), 0);
+      EXPECT_TRUE(is_finished(load_results(plan()).trials[1])) << file;
+    }
+    std::filesystem::remove_all(first_.folder);
+  }
 }
 
 }  // namespace

@@ -69,5 +69,11 @@ TEST(StudyConfig, RefusesWithThePlace) {
   refused("[[variant]]\nlabel = \"a\"\nnorm.q = 1\n", "norm.q");
 }
 
+TEST(StudyConfig, VariantsHaveSensibleNumbers) {
+  for (const char* key :
+       {"variant.-1.label", "variant.1000000000.label", "variant.99999999999999999999.label", "variant.0"})
+    EXPECT_THROW(read_study({{.key = key, .values = {"x"}, .where = "--set", .is_list = false}}), UsageError) << key;
+}
+
 }  // namespace
 }  // namespace normlab

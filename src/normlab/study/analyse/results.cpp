@@ -10,6 +10,7 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
+#include "normlab/base/json.h"
 #include "normlab/base/text.h"
 #include "normlab/record/metrics.h"
 #include "normlab/record/quantities.h"
@@ -116,7 +117,7 @@ std::string text_in(const Json& object, const char* key) {
 
 void add_provenance(Provenance& provenance, const fs::path& manifest) {
   if (!fs::exists(manifest)) return;
-  const Json content = Json::parse(read_file(manifest), nullptr, false);
+  const Json content = parse_json<Json>(read_file(manifest));
   if (!content.is_object() || !content.contains("sessions")) return;  // the trial's own reader complains
   for (const Json& session : content["sessions"]) {
     if (!session.is_object()) continue;
@@ -172,8 +173,13 @@ StudyResults load_results(const Plan& plan) {
     results.trials.push_back(load_trial(plan, trial));
     TrialResult& result = results.trials.back();
     results.trials_cpu_seconds += result.record.train_cpu_seconds;
-    if (result.record.status != TrialStatus::missing)
-      add_provenance(results.provenance, trial.folder / "manifest.json");
+    try {
+      if (result.record.status != TrialStatus::missing)
+        add_provenance(results.provenance, trial.folder / "manifest.json");
+    } catch (const Error& error) {
+      result.record.status = TrialStatus::damaged;
+      result.record.message = error.what();
+    }
     if (!is_finished(result)) continue;
     try {
       read_learned(trial.folder, trial.config, result);

@@ -41,7 +41,8 @@ struct VariantFields {
 void add_to_variant(std::vector<NamedSettings>& variants, const VariantFields& lists, const Setting& setting) {
   const std::string rest = setting.key.substr(variant_prefix.size());
   const auto index = parse_integer(rest.substr(0, rest.find('.')));
-  if (!index || rest.find('.') == std::string::npos)
+  constexpr long long most = 100'000;
+  if (!index || *index < 0 || *index >= most || rest.find('.') == std::string::npos)
     throw UsageError(setting.where, "write variants as [[variant]] tables, each with a label and its settings.");
   variants.resize(std::max(variants.size(), static_cast<size_t>(*index) + 1));
   NamedSettings& variant = variants[static_cast<size_t>(*index)];
@@ -94,6 +95,7 @@ StudySpec read_study(const std::vector<Setting>& settings) {
   std::vector<Setting> tune;
   std::string variants_file;
   for (const Setting& setting : settings) {
+    require_utf8(setting);
     if (setting.key == "normlab") {
       spec.version = setting.values.empty() ? "" : setting.values.front();
     } else if (setting.key.starts_with("study.tune.")) {

@@ -9,6 +9,7 @@
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
 #include "normlab/base/folder_lock.h"
+#include "normlab/base/json.h"
 #include "normlab/base/text.h"
 #include "normlab/config/config.h"
 
@@ -28,7 +29,7 @@ TrialRecord damaged(const std::string& why) { return {.status = TrialStatus::dam
 
 TrialRecord read_record(const fs::path& file) {
   try {
-    const Json in = Json::parse(read_file(file));
+    const Json in = parse_json<Json>(read_file(file));
     const auto loss = [&](const char* key) {
       return in.contains(key) ? std::optional(in.at(key).get<double>()) : std::nullopt;
     };
@@ -45,6 +46,8 @@ TrialRecord read_record(const fs::path& file) {
             .message = in.value("message", "")};
   } catch (const Json::exception&) {
     return damaged("trial.json is not a valid trial record");
+  } catch (const DataError& error) {
+    return damaged(error.what());
   }
 }
 
@@ -79,6 +82,8 @@ TrialRecord read_trial(const Trial& trial) {
 
 Glance glance(const Trial& trial) {
   Glance seen;
+  std::error_code missing;
+  if (!fs::is_regular_file(trial.folder / "metrics.jsonl", missing)) return seen;
   std::ifstream file(trial.folder / "metrics.jsonl", std::ios::binary | std::ios::ate);
   if (!file) return seen;
   const std::streamoff size = file.tellg();
@@ -88,7 +93,7 @@ Glance glance(const Trial& trial) {
     file.seekg(size - static_cast<std::streamoff>(tail.size()));
     file.read(tail.data(), static_cast<std::streamsize>(tail.size()));
     for (const std::string& line : split(tail, '\n')) {
-      const Json row = Json::parse(line, nullptr, false);  // the first and the last line may be torn
+      const Json row = parse_json<Json>(line);  // the first and the last line may be torn
       if (!row.is_object() || !row.contains("step") || !row["step"].is_number_integer()) continue;
       seen.step = row["step"];
       if (row.contains("loss") && row["loss"].is_number()) seen.loss = row["loss"];

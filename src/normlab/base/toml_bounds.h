@@ -1,0 +1,13 @@
+// Bounds on a TOML text, checked before it is parsed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace normlab {
+
+// UsageError, about the file `name`, when the text is larger than 64 MB or a key in it has more than 50 parts: each is
+// a table in a table, and the parser would nest them without end.
+void require_toml_within_bounds(std::string_view text, const std::string& name);
+
+}  // namespace normlab

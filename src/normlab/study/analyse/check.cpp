@@ -1,0 +1,228 @@
+// Checks of what is on disk: each reader is asked, and each message is kept.
+#include "normlab/study/analyse/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <optional>
+
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/base/json.h"
+#include "normlab/base/text.h"
+#include "normlab/config/config.h"
+#include "normlab/record/checksums.h"
+#include "normlab/record/metrics.h"
+#include "normlab/record/run_dir.h"
+#include "normlab/record/safetensors.h"
+#include "normlab/study/run/trial.h"
+
+namespace normlab {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+class Checker {
+ public:
+  void run(const fs::path& folder);
+  void checkpoint(const fs::path& folder);
+  void study(const fs::path& folder);
+  void file(const fs::path& path);
+  Findings found;
+
+ private:
+  void fault(const fs::path& place, const std::string& what) {
+    found.faults.push_back(concat("[", place.string(), "] ", what));
+  }
+  // Keeps what a reader complains of.
+  void attempt(const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      found.faults.emplace_back(error.what());
+    } catch (const fs::filesystem_error& error) {
+      found.faults.emplace_back(error.what());
+    }
+  }
+  void tensors(const fs::path& path);
+  void state(const fs::path& path);
+  void rows(const RunDir& run, const std::optional<Config>& config, int64_t last_step);
+  void links(const RunDir& run, const std::vector<int64_t>& steps);
+};
+
+// The header is checked when the file is opened; here the values.
+void Checker::tensors(const fs::path& path) {
+  const SafetensorsFile file(path);
+  for (const TensorView& tensor : file.tensors()) {
+    if (tensor.dtype != Dtype::f32) continue;
+    size_t bad = 0;
+    for (size_t at = 0; at < tensor.bytes; at += sizeof(float)) {
+      float value;
+      std::memcpy(&value, tensor.data + at, sizeof value);
+      bad += !std::isfinite(value);
+    }
+    if (bad > 0) fault(path, concat("tensor '", tensor.name, "' has ", bad, " values that are not finite."));
+  }
+}
+
+void Checker::state(const fs::path& path) {
+  const nlohmann::json content = parse_json(read_file(path));
+  if (!content.is_object()) return fault(path, "is not a JSON object.");
+  if (!is_intact(content)) fault(path, "has changed since it was written: its SHA-256 is another.");
+  const auto number = [&](const char* key) -> std::optional<int64_t> {
+    if (!content.contains(key) || !content[key].is_number_integer()) return std::nullopt;
+    return content[key].get<int64_t>();
+  };
+  const auto step = number("step"), last_eval = number("last_eval"), named = checkpoint_step(path.parent_path());
+  if (!step || *step < 0) return fault(path, "has no step of 0 or more.");
+  if (named && *named != *step) fault(path, concat("is of step ", *step, ", but its folder of step ", *named, "."));
+  if (last_eval && (*last_eval < -1 || *last_eval > *step))
+    fault(path, concat("was last evaluated at step ", *last_eval, ", which cannot be at step ", *step, "."));
+}
+
+void Checker::checkpoint(const fs::path& folder) {
+  for (const char* name : {"model.safetensors", "state.json", "tokenizer.json", "config.toml"})
+    if (!fs::is_regular_file(folder / name)) fault(folder, concat("lacks ", name, "."));
+  for (const char* name : {"model.safetensors", "optimizer.safetensors"})
+    if (fs::exists(folder / name)) attempt([&] { tensors(folder / name); });
+  if (fs::is_regular_file(folder / "state.json")) attempt([&] { state(folder / "state.json"); });
+  for (const char* name : {"tokenizer.json", "config.toml"})
+    if (fs::is_regular_file(folder / name)) attempt([&] { file(folder / name); });
+  attempt([&] {
+    for (const std::string& each : checksum_faults(folder)) fault(folder, each + ".");
+  });
+}
+
+// Every step that is due has its row, in order, up to the newest checkpoint.
+void Checker::rows(const RunDir& run, const std::optional<Config>& config, int64_t last_step) {
+  if (!fs::exists(run.metrics())) {
+    if (last_step > 0) fault(run.metrics(), "is missing, though there are checkpoints.");
+    return;
+  }
+  const std::vector<Json> all = MetricsLog::read(run.metrics());
+  found.seen.push_back(concat(all.size(), " rows of metrics"));
+  int64_t before = 0, logged = 0;
+  const int64_t every = config ? config->train.log_every : 1;
+  for (const Json& row : all) {
+    const int64_t step = row["step"];
+    if (step < before) fault(run.metrics(), concat("has a row of step ", step, " after one of step ", before, "."));
+    before = step;
+    if (!row.contains("loss") || row.contains("diverged")) continue;
+    if (step == logged) fault(run.metrics(), concat("has two training rows of step ", step, "."));
+    if (step - logged > every)
+      fault(run.metrics(), concat("lacks rows between the steps ", logged, " and ", step, " (train.log_every is ",
+                                  every, "; if it was changed, this may be right)."));
+    logged = step;
+  }
+  if (logged < last_step / every * every)
+    fault(run.metrics(), concat("ends at step ", logged, ", before the newest checkpoint, of step ", last_step, "."));
+}
+
+void Checker::links(const RunDir& run, const std::vector<int64_t>& steps) {
+  const fs::path folder = run.path() / "checkpoints";
+  for (const char* name : {"latest", "best"}) {
+    if (!fs::is_symlink(fs::symlink_status(folder / name))) {
+      if (!steps.empty() && std::string_view(name) == "latest") fault(folder, "has no link 'latest'.");
+      continue;
+    }
+    const fs::path target = fs::read_symlink(folder / name);
+    const auto step = checkpoint_step(target);
+    if (!step || target.has_parent_path() || !fs::is_directory(folder / target))
+      fault(folder / name, concat("points to ", target.string(), ", which is not a checkpoint of this run."));
+    else if (std::string_view(name) == "latest" && *step != steps.back())
+      fault(folder / name, concat("points to step ", *step, "; the newest checkpoint is of step ", steps.back(), "."));
+  }
+}
+
+void Checker::run(const fs::path& folder) {
+  const RunDir run = RunDir::open(folder);
+  std::optional<Config> config;
+  attempt([&] { config = resolve_config(read_toml(run.config().string())).config; });
+  if (fs::exists(run.manifest()))
+    attempt([&] {
+      const Json content = parse_json<Json>(read_file(run.manifest()));
+      if (!content.is_object() || !content.contains("sessions") || !content["sessions"].is_array())
+        fault(run.manifest(), "is not the manifest of a run.");
+    });
+  std::vector<int64_t> steps;
+  attempt([&] {
+    for (const auto& entry : fs::directory_iterator(folder / "checkpoints"))
+      if (const auto step = checkpoint_step(entry.path())) steps.push_back(*step);
+  });
+  std::sort(steps.begin(), steps.end());
+  found.seen.push_back(concat(steps.size(), steps.size() == 1 ? " checkpoint" : " checkpoints"));
+  for (const int64_t step : steps) {
+    checkpoint(run.checkpoint(step));
+    if (config)
+      attempt([&] {
+        const fs::path own = run.checkpoint(step) / "config.toml";
+        if (fs::is_regular_file(own)) require_same_run(resolve_config(read_toml(own.string())).config, *config);
+      });
+  }
+  attempt([&] { rows(run, config, steps.empty() ? 0 : steps.back()); });
+  attempt([&] { links(run, steps); });
+}
+
+void Checker::study(const fs::path& folder) {
+  const Plan plan = load_plan(folder);
+  size_t ended = 0;
+  for (const Trial& trial : plan.trials) {
+    attempt([&] {
+      const TrialRecord record = read_trial(trial);
+      ended += record.ended();
+      if (record.status == TrialStatus::damaged) fault(trial.folder, record.message + ".");
+      if (record.status == TrialStatus::missing) return;
+      require_same_trial(trial);
+      const size_t kinds = found.seen.size();
+      if (fs::is_regular_file(trial.folder / "config.toml")) run(trial.folder);
+      found.seen.resize(kinds);  // those of single trials are not worth a line
+    });
+  }
+  found.seen.push_back(concat(plan.trials.size(), " trials, ", ended, " of them ended"));
+}
+
+void Checker::file(const fs::path& path) {
+  const std::string kind = path.extension().string();
+  if (kind == ".safetensors") {
+    tensors(path);
+  } else if (kind == ".toml") {
+    if (path.filename() == "study.toml")
+      load_plan(path.parent_path());
+    else
+      resolve_config(read_toml(path.string()));
+  } else if (kind == ".jsonl") {
+    MetricsLog::read(path);
+  } else if (kind == ".json") {
+    if (parse_json(read_file(path)).is_discarded()) fault(path, "is not JSON.");
+  } else {
+    throw DataError(path.string(),
+                    "cannot be checked; expected a run, a checkpoint, a study, or a file that ends in "
+                    ".safetensors, .toml, .json or .jsonl.");
+  }
+}
+
+}  // namespace
+
+Findings check_path(const fs::path& path) {
+  Checker checker;
+  if (!fs::exists(path)) throw DataError(path.string(), "no such file or folder.");
+  if (!fs::is_directory(path)) {
+    if (!fs::is_regular_file(path)) throw DataError(path.string(), "is not a regular file.");
+    try {
+      checker.file(path);
+    } catch (const UsageError& error) {  // of a configuration in the file, not of our command
+      checker.found.faults.emplace_back(error.what());
+    }
+  } else if (fs::is_regular_file(path / "study.toml")) {
+    checker.study(path);
+  } else if (fs::exists(path / "model.safetensors") || checkpoint_step(path)) {
+    checker.checkpoint(path);
+  } else {
+    checker.run(path);
+  }
+  return checker.found;
+}
+
+}  // namespace normlab
