@@ -1,5 +1,4 @@
 // normlab generate: text from a trained model, streamed.
-#include <cstdio>
 #include <memory>
 
 #include "normlab/base/signals.h"
@@ -27,12 +26,12 @@ Exit generate_text(const GenerateOptions& options) {
   std::string text;
   const auto show = [&](const std::string& part) {
     text += part;
-    if (!options.json) std::fwrite(part.data(), 1, part.size(), stdout), std::fflush(stdout);
+    if (!options.json) write_output(part);
   };
   show(options.prompt);
   generate(loaded.model, {encoded.begin(), encoded.end()}, options.sample, [&](int64_t token) {
     show(decoder.push(static_cast<int32_t>(token)));
-    return !stop_requested() && !std::ferror(stdout);
+    return !stop_requested();
   });
   show(decoder.finish());
   if (options.json)
@@ -52,12 +51,14 @@ void add_generate(CLI::App& app, Exit& exit) {
   verb->add_option("--prompt", options->prompt, "text to continue; default: a line break")->type_name("TEXT");
   verb->add_option("--tokens", sample.max_tokens, "tokens to generate, default 500")->check(CLI::NonNegativeNumber);
   verb->add_option("--temperature", sample.temperature, "default 1; 0 takes the most probable token")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(CLI::Range(0.0, 100.0))
+      ->check(not_nan);
   verb->add_option("--top-k", sample.top_k, "sample from the k most probable tokens; 0 = all")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--top-p", sample.top_p,
                    "sample from the most probable tokens that make up this share of what --top-k keeps")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(CLI::Range(0.0, 1.0))
+      ->check(not_nan);
   verb->add_option("--seed", sample.seed, "the same seed gives the same text")->check(CLI::NonNegativeNumber);
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
   verb->add_flag("--json", options->json, "machine-readable output");

@@ -1,5 +1,4 @@
 // normlab translate: standard input to standard output, line by line.
-#include <cstdio>
 #include <memory>
 
 #include "normlab/base/signals.h"
@@ -49,7 +48,7 @@ class LineTranslator {
       throw UsageError("--n-best", concat("got ", options.n_best, ", expected at most the beam, ", beam_.beam, "."));
   }
 
-  // False when there is nobody left to read.
+  // False when a signal asks to stop.
   bool translate(const std::vector<std::string>& lines) {
     std::vector<std::string> cleaned;
     for (const std::string& line : lines) cleaned.push_back(clean(line));
@@ -60,8 +59,7 @@ class LineTranslator {
                         " subwords were left out; the model reads ", loaded_.config.model.seq_len, " (model.seq_len)"));
       print(each);
     }
-    std::fflush(stdout);
-    return !std::ferror(stdout) && !stop_requested();
+    return !stop_requested();
   }
 
  private:
@@ -87,7 +85,7 @@ class LineTranslator {
       out += concat(line_, "\t", there ? fixed(line.alternatives[i].score, 6) : "0.000000", "\t",
                     there ? text(line.alternatives[i].text) : "", "\n");
     }
-    std::fwrite(out.data(), 1, out.size(), stdout);
+    write_output(out);
   }
 
   TranslateOptions options_;
@@ -122,13 +120,15 @@ void add_translate(CLI::App& app, Exit& exit) {
   verb->add_option("--beam", options->beam, "hypotheses of the search, 1 is greedy; default: the run's")
       ->check(CLI::Range(1, 1000));
   verb->add_option("--length-penalty", options->length_penalty, "exponent, 0 is none; default: the run's")
-      ->check(CLI::Range(0.0, 10.0));
+      ->check(CLI::Range(0.0, 10.0))
+      ->check(not_nan);
   verb->add_option("--n-best", options->n_best, "translations per line, as number, score and text separated by tabs")
       ->check(CLI::Range(1, 1000));
   verb->add_option("--batch", options->batch, "lines per batch, default 64; changes only the speed")
       ->check(CLI::Range(1, 4096));
   verb->add_option("--temperature", sample.temperature, "above 0: sample translations instead of searching")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(CLI::Range(0.0, 100.0))
+      ->check(not_nan);
   verb->add_option("--top-k", sample.top_k, "sample from the k most probable subwords; 0 = all")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--seed", sample.seed, "of the draws")->check(CLI::NonNegativeNumber);
