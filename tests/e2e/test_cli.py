@@ -12,7 +12,7 @@ import safetensors.numpy
 import tomllib
 from conftest import BINARY, ROOT, run
 
-VERBS = ["train", "compare", "trial", "report", "plan", "fit", "eval", "inspect", "theory", "generate", "translate", "schemes", "config", "verify", "import", "export", "score", "bpe", "bench", "doctor"]
+VERBS = ["train", "compare", "trial", "report", "plan", "fit", "eval", "inspect", "theory", "generate", "translate", "schemes", "config", "verify", "check", "import", "export", "score", "bpe", "bench", "doctor"]
 OVERRIDES = [
     [],
     ["norm.scheme=qknorm"],
