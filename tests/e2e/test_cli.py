@@ -13,7 +13,7 @@ import tomllib
 from conftest import BINARY, ROOT, run
 
 VERBS = ["train", "generate", "translate", "eval", "inspect", "export", "import", "compare", "report", "plan", "fit",
-         "trial", "schemes", "config", "theory", "score", "bpe", "doctor", "verify", "bench", "completion", "manual"]
+         "trial", "schemes", "config", "theory", "score", "bpe", "check", "doctor", "verify", "bench", "completion", "manual"]
 OVERRIDES = [
     [],
     ["norm.scheme=qknorm"],

@@ -1,5 +1,6 @@
 """Output that cannot be written, hostile files, and what is refused at once."""
 import gzip
+import json
 import os
 import pathlib
 import shutil
@@ -158,6 +159,37 @@ def test_impossible_states_are_refused(trained, tmp_path):
     for content in ("[" * 300_000, "[" * 300_000 + "]" * 300_000):
         state.write_text(content)
         run("eval", tmp_path / "run", check=DATA)
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "optimizer.safetensors"])
+def test_a_flipped_bit_is_noticed(trained, tmp_path, file):
+    shutil.copytree(trained, tmp_path / "run", symlinks=True)
+    assert "nothing wrong" in run("check", tmp_path / "run", check=0).stdout
+    flip(tmp_path / "run" / "checkpoints" / "latest" / file)
+    words = f"{file} has changed"
+    assert words in run("check", tmp_path / "run", check=DATA).stdout
+    assert words in run("train", "--resume", "--out", tmp_path / "run", "--set", "train.max_steps=30", check=DATA).stderr
+    assert words in run("eval", tmp_path / "run" / "checkpoints" / "latest", check=DATA).stderr
+
+
+def test_check_explains(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run", symlinks=True)
+    rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "run" / "metrics.jsonl").write_text("".join(row for row in rows if not row.startswith('{"step":7,')))
+    (tmp_path / "run" / "checkpoints" / "best").unlink()
+    (tmp_path / "run" / "checkpoints" / "best").symlink_to("step-000015")
+    done = run("check", tmp_path / "run", trained, tmp_path / "none", check=DATA)
+    for words in ("lacks rows between the steps 6 and 8", "points to step-000015", f"{trained}: nothing wrong",
+                  "no such file or folder"):
+        assert words in done.stdout
+    out = json.loads(run("check", "--json", tmp_path / "run", check=DATA).stdout)
+    assert len(out[0]["faults"]) == 2 and "checkpoint" in out[0]["seen"][0]
 
 
 def test_data_must_be_utf8_before_anything_is_written(text, tmp_path):

@@ -23,7 +23,7 @@ def test_a_run_holds_what_it_promises(text, tmp_path):
     latest = out / "checkpoints" / "latest"
     assert latest.resolve().name == "step-000020"
     assert sorted(p.name for p in latest.iterdir()) == [
-        "config.toml", "model.safetensors", "optimizer.safetensors", "state.json", "tokenizer.json"]
+        "SHA256SUMS", "config.toml", "model.safetensors", "optimizer.safetensors", "state.json", "tokenizer.json"]
     assert (out / "checkpoints" / "best").exists()
 
 

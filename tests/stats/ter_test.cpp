@@ -64,5 +64,12 @@ TEST(Ter, LongSentences) {
 // A block may be moved to just behind itself: words on, not onto its own place.
 TEST(Ter, AShiftToTheEndOfItsOwnBlock) { EXPECT_EQ(edits("e c a c a", "d a a e b b e c c"), 7); }
 
+// The search ends after a number of candidates, of which a place that two words are aligned to is one.
+TEST(Ter, APlaceIsTriedOnce) {
+  EXPECT_EQ(edits("a a a b a b b b a a a a a a b a b a b b b a b a b a b a",
+                  "b b a a a b a a b b a b a b b a b b a a b a a b b a a b"),
+            7);
+}
+
 }  // namespace
 }  // namespace normlab

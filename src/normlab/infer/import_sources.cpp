@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "normlab/base/error.h"
+#include "normlab/base/json.h"
 #include "normlab/base/text.h"
 #include "normlab/infer/import.h"
 #include "normlab/infer/import_translation.h"
@@ -12,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 json parse_config(const std::string& source, const std::string& text) {
-  const json config = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json config = parse_json(text);
   if (!config.is_object()) throw DataError(source, "the configuration is not a JSON object.");
   return config;
 }
@@ -25,11 +26,11 @@ void require(const json& config, const char* key, const json& expected) {
 // karpathy/nanoGPT model.py
 ImportedShape nanogpt_shape(const std::string& text) {
   const json c = parse_config("nanogpt", text);
-  ImportedShape shape{.model = {}, .norm = find_scheme("none"), .vocab_size = c.at("vocab_size")};
-  shape.model.n_layers = c.at("n_layer");
-  shape.model.n_heads = c.at("n_head");
-  shape.model.d_model = c.at("n_embd");
-  shape.model.seq_len = c.at("block_size");
+  ImportedShape shape{.model = {}, .norm = find_scheme("none"), .vocab_size = size_in(c, "vocab_size")};
+  shape.model.n_layers = size_in(c, "n_layer");
+  shape.model.n_heads = size_in(c, "n_head");
+  shape.model.d_model = size_in(c, "n_embd");
+  shape.model.seq_len = size_in(c, "block_size");
   shape.model.bias = c.at("bias");
   shape.model.dropout = c.value("dropout", 0.0);
   return shape;
@@ -42,17 +43,18 @@ ImportedShape ngpt_shape(const std::string& text) {
   require(c, "bias", false);
   const bool baseline = c.value("use_nGPT", 0) == 0;
   if (!baseline) require(c, "use_nGPT", 1);
-  ImportedShape shape{.model = {}, .norm = find_scheme(baseline ? "none" : "ngpt"), .vocab_size = c.at("vocab_size")};
+  ImportedShape shape{
+      .model = {}, .norm = find_scheme(baseline ? "none" : "ngpt"), .vocab_size = size_in(c, "vocab_size")};
   if (baseline) {
     shape.norm.sublayer = SublayerNorm::rms;
     shape.norm.sublayer_eps = 1e-6;
   } else {
     shape.norm.stored_scale = {Factor::Rule::number, c.at("base_scale").get<double>()};
   }
-  shape.model.n_layers = c.at("n_layer");
-  shape.model.n_heads = c.at("n_head");
-  shape.model.d_model = c.at("n_embd");
-  shape.model.seq_len = c.at("block_size");
+  shape.model.n_layers = size_in(c, "n_layer");
+  shape.model.n_heads = size_in(c, "n_head");
+  shape.model.d_model = size_in(c, "n_embd");
+  shape.model.seq_len = size_in(c, "block_size");
   shape.model.dropout = c.value("dropout", 0.0);
   shape.model.activation = Activation::swiglu;
   shape.model.positions = Positions::rope;
@@ -64,16 +66,16 @@ ImportedShape ngpt_shape(const std::string& text) {
 // What the decoders of Hugging Face transformers have in common; the norm is the caller's.
 ImportedShape hugging_face_shape(const json& c, const NormScheme& norm) {
   require(c, "hidden_act", "silu");
-  ImportedShape shape{.model = {}, .norm = norm, .vocab_size = c.at("vocab_size")};
+  ImportedShape shape{.model = {}, .norm = norm, .vocab_size = size_in(c, "vocab_size")};
   shape.norm.sublayer = SublayerNorm::rms;
   shape.norm.sublayer_eps = c.at("rms_norm_eps");
-  shape.model.n_layers = c.at("num_hidden_layers");
-  shape.model.n_heads = c.at("num_attention_heads");
-  shape.model.n_kv_heads = c.value("num_key_value_heads", shape.model.n_heads);
-  shape.model.d_model = c.at("hidden_size");
-  if (c.contains("head_dim") && c["head_dim"].is_number()) shape.model.d_head = c["head_dim"];
-  shape.model.d_ff = c.at("intermediate_size");
-  shape.model.seq_len = c.at("max_position_embeddings");
+  shape.model.n_layers = size_in(c, "num_hidden_layers");
+  shape.model.n_heads = size_in(c, "num_attention_heads");
+  shape.model.n_kv_heads = c.contains("num_key_value_heads") ? size_in(c, "num_key_value_heads") : shape.model.n_heads;
+  shape.model.d_model = size_in(c, "hidden_size");
+  if (c.contains("head_dim") && c["head_dim"].is_number()) shape.model.d_head = size_in(c, "head_dim");
+  shape.model.d_ff = size_in(c, "intermediate_size");
+  shape.model.seq_len = size_in(c, "max_position_embeddings");
   shape.model.activation = Activation::swiglu;
   shape.model.positions = Positions::rope;
   shape.model.bias = c.value("attention_bias", false);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "normlab/base/error.h"
+#include "normlab/base/json.h"
 #include "normlab/base/text.h"
 #include "normlab/models/weights.h"
 
@@ -22,10 +23,10 @@ ImportedTranslator shape_of(const json& c) {
   out.norm.placement = c.at("pre_act").get<bool>() ? NormPlacement::pre : NormPlacement::post;
   if (c.at("scnorm").get<bool>()) out.norm.sublayer = SublayerNorm::scale;
   if (c.at("fix_norm").get<bool>()) out.norm.embedding = EmbeddingNorm::fixnorm;
-  out.model.n_layers = c.at("num_dec_layers");
-  out.model.n_heads = c.at("num_heads");
-  out.model.d_model = c.at("embed_dim");
-  out.model.d_ff = c.at("ff_dim");
+  out.model.n_layers = size_in(c, "num_dec_layers");
+  out.model.n_heads = size_in(c, "num_heads");
+  out.model.d_model = size_in(c, "embed_dim");
+  out.model.d_ff = size_in(c, "ff_dim");
   out.model.seq_len = longest_sentence;
   out.model.activation = Activation::relu;
   out.model.positions = Positions::sine;
@@ -33,9 +34,9 @@ ImportedTranslator shape_of(const json& c) {
   out.model.dropout = c.value("dropout", 0.0);
   out.model.mlp_dropout = c.value("ff_dropout", 0.0);
   out.model.init = InitRule::small;
-  out.shape = {.vocab_size = c.at("joint_vocab_size"),
-               .n_languages = c.at("lang_vocab_size"),
-               .encoder_layers = c.at("num_enc_layers"),
+  out.shape = {.vocab_size = size_in(c, "joint_vocab_size"),
+               .n_languages = size_in(c, "lang_vocab_size"),
+               .encoder_layers = size_in(c, "num_enc_layers"),
                .length_p975 = c.value("seq_len_threshold", 2),
                .label_smoothing = c.value("label_smoothing", 0.0)};
   out.mask_by_language = c.value("mask_logit", true);
@@ -93,7 +94,7 @@ class PartList {
 
 ImportedTranslator read_translator(const std::string& config_json, const std::string& kernels) {
   try {
-    ImportedTranslator out = shape_of(json::parse(config_json));
+    ImportedTranslator out = shape_of(parse_json(config_json));
     FieldList list;
     list_fields(out.model, list);
     list.at("model.kernels", "import").set(kernels);
@@ -153,8 +154,8 @@ EncoderDecoder import_translator(const ImportedTranslator& imported, const Safet
   for (const TensorPart& part : translator_parts(imported, model)) {
     const Tensor theirs = rows_of(load_tensor(file.at(prefix + part.theirs)), part), &to = ours.at(part.ours);
     if (theirs.sizes() != to.sizes())
-      throw DataError(file.path().string(), concat("'", part.theirs, "' is ", c10::str(theirs.sizes()),
-                                                   ", expected ", c10::str(to.sizes()), "."));
+      throw DataError(file.path().string(), concat("'", part.theirs, "' is ", c10::str(theirs.sizes()), ", expected ",
+                                                   c10::str(to.sizes()), "."));
     to.copy_(theirs);
     used.insert(prefix + part.theirs);
   }

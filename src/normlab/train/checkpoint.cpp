@@ -4,9 +4,11 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
+#include "normlab/base/json.h"
 #include "normlab/base/staging.h"
 #include "normlab/base/text.h"
 #include "normlab/models/weights.h"
+#include "normlab/record/checksums.h"
 
 namespace normlab {
 namespace {
@@ -32,32 +34,40 @@ json to_json(const TrainState& s) {
   if (s.best_step >= 0) out["best_loss"] = s.best_loss;
   if (!s.bleus.empty()) out["bleus"] = s.bleus, out["lr_factor"] = s.lr_factor;
   if (s.test_bleu >= 0.0) out["test_bleu"] = s.test_bleu;
+  seal(out);
   return out;
 }
 
 json read_json(const fs::path& path) {
-  try {
-    return json::parse(read_file(path));
-  } catch (const json::exception&) {
+  json content = parse_json(read_file(path));
+  if (content.is_discarded())
     throw DataError(path.string(), "is not JSON: the checkpoint is damaged. Use another one.");
-  }
+  return content;
 }
 
 TrainState read_state(const fs::path& path) {
   const json in = read_json(path);
+  if (!is_intact(in)) throw DataError(path.string(), "has changed since it was written: the checkpoint is damaged.");
   try {
-    return {.step = in.at("step"),
-            .last_eval = in.at("last_eval"),
-            .val_loss = in.value("val_loss", 0.0),
-            .best_loss = in.value("best_loss", 0.0),
-            .best_step = in.at("best_step"),
-            .evals_since_best = in.at("evals_since_best"),
-            .train_seconds = in.at("train_seconds"),
-            .train_cpu_seconds = in.value("train_cpu_seconds", 0.0),
-            .data_sha256 = in.at("data_sha256"),
-            .bleus = in.value("bleus", std::vector<double>()),
-            .lr_factor = in.value("lr_factor", 1.0),
-            .test_bleu = in.value("test_bleu", -1.0)};
+    const TrainState state = {.step = in.at("step"),
+                              .last_eval = in.at("last_eval"),
+                              .val_loss = in.value("val_loss", 0.0),
+                              .best_loss = in.value("best_loss", 0.0),
+                              .best_step = in.at("best_step"),
+                              .evals_since_best = in.at("evals_since_best"),
+                              .train_seconds = in.at("train_seconds"),
+                              .train_cpu_seconds = in.value("train_cpu_seconds", 0.0),
+                              .data_sha256 = in.at("data_sha256"),
+                              .bleus = in.value("bleus", std::vector<double>()),
+                              .lr_factor = in.value("lr_factor", 1.0),
+                              .test_bleu = in.value("test_bleu", -1.0)};
+    const int64_t of_folder = checkpoint_step(path.parent_path()).value_or(state.step);
+    if (state.step < 0 || state.step != of_folder || state.last_eval < -1 || state.last_eval > state.step ||
+        state.best_step < -1 || state.best_step > state.step || state.evals_since_best < 0)
+      throw DataError(path.string(),
+                      concat("holds steps that cannot be (step ", state.step, ", last evaluation ", state.last_eval,
+                             ", best ", state.best_step, "): the checkpoint is damaged. Use another one."));
+    return state;
   } catch (const json::exception& error) {
     throw DataError(path.string(), concat("does not hold the state of a run (", error.what(), ")."));
   }
@@ -87,6 +97,7 @@ void save(const fs::path& folder, const CheckpointParts& parts) {
   update_state(staged.path(), parts.state);
   write_file_atomically(staged.path() / tokenizer_file, parts.vocabulary.dump(2) + "\n");
   write_file_atomically(staged.path() / config_file, to_toml(parts.config));
+  write_checksums(staged.path());
   staged.commit();
 }
 
@@ -109,6 +120,7 @@ void update_state(const fs::path& folder, const TrainState& state) {
 TrainState load_checkpoint(const fs::path& folder, DecoderLm& model, AdamW& optimizer) {
   load_tensors(folder / model_file, model.state());
   load_tensors(folder / optimizer_file, optimizer.state());
+  require_checksums(folder);
   return read_state(folder / state_file);
 }
 
@@ -118,7 +130,10 @@ TrainState load_checkpoint(const fs::path& folder, EncoderDecoder& model, AdamW&
   return read_state(folder / state_file);
 }
 
-void load_weights(const fs::path& folder, EncoderDecoder& model) { load_tensors(folder / model_file, model.state()); }
+void load_weights(const fs::path& folder, EncoderDecoder& model) {
+  load_tensors(folder / model_file, model.state());
+  require_checksums(folder);
+}
 
 PairVocabulary load_pair_vocabulary(const fs::path& folder) {
   return PairVocabulary::from_json(read_json(folder / tokenizer_file));
@@ -147,6 +162,7 @@ LoadedModel load_model(const fs::path& path) {
   Tokenizer tokenizer = load_tokenizer(folder);
   DecoderLm model(config.model, config.norm, tokenizer.vocab_size(), 0);
   load_tensors(folder / model_file, model.state());
+  require_checksums(folder);
   return {config, std::move(tokenizer), std::move(model), read_state(folder / state_file).step, folder};
 }
 

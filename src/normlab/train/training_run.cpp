@@ -70,6 +70,7 @@ void TrainingRun::record_evaluation(const nlohmann::ordered_json& values) {
 }
 
 void TrainingRun::save() {
+  metrics_->sync();  // or a power cut could lose rows of steps that the checkpoint has behind it
   const auto latest = run_.latest();
   if (latest && latest->step == state_.step)
     update_state(latest->path, state_);  // saved before its evaluation; the weights are the same

@@ -1,5 +1,4 @@
 // normlab generate: text from a trained model, streamed.
-#include <cstdio>
 #include <memory>
 
 #include "normlab/base/text.h"
@@ -27,12 +26,12 @@ Exit generate_text(const GenerateOptions& options) {
   std::string text;
   const auto show = [&](const std::string& part) {
     text += part;
-    if (!options.json) std::fwrite(part.data(), 1, part.size(), stdout), std::fflush(stdout);
+    if (!options.json) write_output(part);
   };
   show(options.prompt);
   generate(loaded.model, {encoded.begin(), encoded.end()}, options.sample, [&](int64_t token) {
     show(decoder.push(static_cast<int32_t>(token)));
-    return !stop_requested() && !std::ferror(stdout);
+    return !stop_requested();
   });
   show(decoder.finish());
   if (options.json)

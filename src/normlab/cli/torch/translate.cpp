@@ -1,5 +1,4 @@
 // normlab translate: standard input to standard output, line by line.
-#include <cstdio>
 #include <memory>
 
 #include "normlab/base/terminal.h"
@@ -49,7 +48,7 @@ class LineTranslator {
       throw UsageError("--n-best", concat("got ", options.n_best, ", expected at most the beam, ", beam_.beam, "."));
   }
 
-  // False when there is nobody left to read.
+  // False when a signal asks to stop.
   bool translate(const std::vector<std::string>& lines) {
     std::vector<std::string> cleaned;
     for (const std::string& line : lines) cleaned.push_back(clean(line));
@@ -60,8 +59,7 @@ class LineTranslator {
                         " subwords were left out; the model reads ", loaded_.config.model.seq_len, " (model.seq_len)"));
       print(each);
     }
-    std::fflush(stdout);
-    return !std::ferror(stdout) && !stop_requested();
+    return !stop_requested();
   }
 
  private:
@@ -87,7 +85,7 @@ class LineTranslator {
       out += concat(line_, "\t", there ? fixed(line.alternatives[i].score, 6) : "0.000000", "\t",
                     there ? text(line.alternatives[i].text) : "", "\n");
     }
-    std::fwrite(out.data(), 1, out.size(), stdout);
+    write_output(out);
   }
 
   TranslateOptions options_;
