@@ -184,11 +184,11 @@ def test_long_durations_are_in_days():
 def test_a_large_study_is_planned_within_seconds(text, tmp_path):
     """3,000 variants in ten folds: what is compared pairwise takes minutes."""
     p = [round(0.5 + 0.01 * i, 2) for i in range(300)]
-    start = time.process_time(), time.monotonic()
+    start = time.monotonic()
     done = run("compare", "--data", text, "--dry-run", "--json", "--set", "norm.scheme=lp", f"norm.p={p}",
                f"optim.lr={[i * 1e-4 for i in range(1, 11)]}", "optim.min_lr=0", *TINY, check=0)
     assert json.loads(done.stdout)["trials"] == 30000
-    assert time.monotonic() - start[1] < 30  # five seconds on an idle machine; the tests share theirs
+    assert time.monotonic() - start < 30  # five seconds on an idle machine; the tests share theirs
 
 
 def test_the_speed_of_a_large_model_is_measured_within_seconds(text):
@@ -201,16 +201,16 @@ def test_the_speed_of_a_large_model_is_measured_within_seconds(text):
 def test_a_long_training_says_so_and_shows_progress_at_once(text, tmp_path):
     process = subprocess.Popen([str(BINARY), "train", "--data", str(text), "--out", str(tmp_path / "run")],
                                stderr=subprocess.PIPE, text=True)
-    start, lines = time.monotonic(), []
+    lines = []
     for line in process.stderr:
         lines.append(line)
-        if line.startswith("about "):
+        if "first evaluation" in line:
             break
     process.terminate()
     process.wait(120)
     assert re.fullmatch(r"about (\d+ d )?\d+ (h|min)\b.* for \d+ steps on this machine; a smaller model takes minutes: "
-                        r"-c recipes/shakespeare-cpu.toml\n", lines[-1]), lines
-    assert lines[0].startswith("reading ") and any("first evaluation" in line for line in lines)
+                        r"-c recipes/shakespeare-cpu.toml\n", lines[-2]), lines
+    assert lines[0].startswith("reading ")
 
 
 def complete(*words):
@@ -229,7 +229,7 @@ def complete(*words):
 
 def test_bash_completes():
     assert set(complete("")) >= set(VERBS)
-    assert complete("tra") == ["train", "translate", "trial"] or sorted(complete("tra")) == ["train", "translate"]
+    assert complete("tra") == ["train", "translate"]
     assert complete("config", "ex") == ["explain"]
     assert "--temperature" in complete("generate", "--") and "--temperature" not in complete("train", "--")
     assert complete("train", "--res") == ["--resume"]
@@ -240,7 +240,7 @@ def test_bash_completes():
     assert complete("schemes", "angp") == ["angpt"]
     assert complete("config", "explain", "norm.gain_") == [key for key in complete("config", "explain", "norm.")
                                                            if key.startswith("norm.gain_")] != []
-    assert complete("train", "-c", "recipes/shakes") == ["recipes/shakespeare-cpu.toml", "recipes/shakespeare.toml"]
+    assert sorted(complete("train", "-c", "recipes/shakes")) == ["recipes/shakespeare-cpu.toml", "recipes/shakespeare.toml"]
 
 
 @pytest.mark.parametrize("shell, check", [("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])])

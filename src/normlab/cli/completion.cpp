@@ -152,17 +152,16 @@ std::string bash_completion(const VerbInfo& program, const Vocabulary& words) {
   return concat(R"sh(# bash completion of normlab; made by `normlab completion bash`.
 _normlab_recipes() {
   local folder
-  for folder in recipes "$(dirname "$(command -v normlab 2>/dev/null)") /
-                 ../ share / normlab /
-             recipes "; do
-                 [[-d $folder]] &&
-         compgen - f - X '!*.toml' --"$folder/" done
+  for folder in recipes "$(dirname "$(command -v normlab 2>/dev/null)")/../share/normlab/recipes"; do
+    [[ -d $folder ]] && compgen -f -X '!*.toml' -- "$folder/"
+  done
 }
 
 _normlab() {
-  local current = ${COMP_WORDS[COMP_CWORD]} before = ${COMP_WORDS[COMP_CWORD - 1]} verb =
-      ${COMP_WORDS[1]} local inner ='' options ='' kind = files words ='' option ='' key ='' place COMPREPLY =
-          () if ((COMP_CWORD == 1)); then
+  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}
+  local inner='' options='' kind=files words='' option='' key='' place
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
     COMPREPLY=($(compgen -W )sh",
                 shell_quoted(concat(names_of(program.verbs), " help --help --version")), R"sh( -- "$current"))
     return
@@ -207,7 +206,7 @@ _normlab() {
 )sh",
                 kinds, R"sh(  esac
   # Only --set and lists take more than one value.
-  if [[ $kind == @(flag|recipes) && -n $option && $before != "$option" ]]; then kind=files; fi
+  if [[ ($kind == flag || $kind == recipes) && -n $option && $before != "$option" ]]; then kind=files; fi
   case $kind in
     settings)
       COMPREPLY=($(compgen -S = -W )sh",
@@ -218,8 +217,7 @@ _normlab() {
                 shell_quoted(join(words.keys, " ")), R"sh( -- "$current")) ;;
     schemes) COMPREPLY=($(compgen -W )sh",
                 shell_quoted(join(words.schemes, " ")), R"sh( -- "$current")) ;;
-    recipes) COMPREPLY=($(compgen -W "$(_normlab_recipes)" -- "$current")) ;
-  ;
+    recipes) COMPREPLY=($(compgen -W "$(_normlab_recipes)" -- "$current")) ;;
   esac
 }
 complete -o default -F _normlab normlab

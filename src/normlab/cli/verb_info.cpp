@@ -8,7 +8,7 @@ namespace {
 // CLI11's own names of types say what a compiler calls them.
 std::string value_of(const CLI::Option& option) {
   if (option.get_expected_max() == 0) return "";
-  const std::string name = option.get_type_name();
+  const std::string whole = option.get_type_name(), name = whole.substr(0, whole.find(':'));  // without its choices
   return name == "INT" || name == "UINT" ? "N" : name == "FLOAT" ? "X" : name;
 }
 

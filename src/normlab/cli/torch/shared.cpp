@@ -17,7 +17,7 @@ void use_threads(int threads) {
 }
 
 int training_threads(const Config& config) {
-  // Below this many channels in a batch, a second thread waits longer than it works (docs/kernels.md).
+  // Of a step; below it a second thread waits longer than it works (docs/kernels.md).
   constexpr double least_flops = 1e9;
   constexpr int any_vocabulary = 256;
   const bool small = flops_of_step(config, any_vocabulary) < least_flops;

@@ -1,5 +1,6 @@
 // normlab train: one run, from a configuration to a folder.
-#include <chrono>
+#include <ATen/Parallel.h>
+
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -9,6 +10,9 @@
 #include "normlab/base/text.h"
 #include "normlab/cli/signals.h"
 #include "normlab/cli/torch/verbs.h"
+#include "normlab/config/flops.h"
+#include "normlab/data/dataset.h"
+#include "normlab/study/trial/trial_speed.h"
 #include "normlab/train/session.h"
 #include "normlab/train/translation_trainer.h"
 
@@ -85,41 +89,23 @@ Exit report(const TrainingRun& trainer, const std::string& folder, Outcome outco
   return Exit::done;
 }
 
-// Says once, after a few steps, how long the run will take, when that is long.
-class Forecast {
- public:
-  using Clock = std::chrono::steady_clock;
-
-  Forecast(const Config& config, bool own_recipe) : config_(config), own_recipe_(own_recipe) {}
-
-  void after_step(const Progress& progress) {
-    constexpr double enough_seconds = 2.0, long_run = 600.0;
-    const auto now = Clock::now();
-    if (steps_ == 0) before_steps_ = seconds(now - start_), first_step_ = now;
-    ++steps_;
-    const double elapsed = seconds(now - first_step_);
-    if (said_ || steps_ < 4 || elapsed < enough_seconds) return;
-    said_ = true;
-    const auto left = static_cast<double>(progress.max_steps - progress.step);
-    const double evaluations = config_.train.eval_every > 0 ? left / static_cast<double>(config_.train.eval_every) : 1;
-    const double total = elapsed / (steps_ - 1) * left + evaluations * (progress.val_loss ? before_steps_ : 0.0);
-    if (total < long_run) return;
-    log_line(concat("about ", spoken_time(total), " for ", progress.max_steps - progress.step, " steps on this machine",
-                    own_recipe_ ? "" : concat("; a smaller model takes minutes: -c ", small_recipe())));
-  }
-
- private:
-  static double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
-  const char* small_recipe() const {
-    return config_.translation.wanted() ? "recipes/gl-en-small.toml" : "recipes/shakespeare-cpu.toml";
-  }
-
-  const Config& config_;
-  bool own_recipe_, said_ = false;
-  int steps_ = 0;
-  double before_steps_ = 0.0;  // the first evaluation, if there is one, and a step
-  Clock::time_point start_ = Clock::now(), first_step_;
-};
+// How long the run will take, when that is long: from a few steps on this machine, before the first evaluation.
+void say_how_long(const Config& config, bool own_recipe) {
+  constexpr double long_run = 600.0, slowest_core = 1e10;  // seconds; operations/s
+  const bool translator = config.translation.wanted();
+  const int vocab_size = translator ? static_cast<int>(config.translation.bpe_operations) : 256;  // about
+  const int64_t held_out =
+      translator ? 0 : static_cast<int64_t>(fs::file_size(find_dataset(config.data.source))) / config.data.folds;
+  const double flops = flops_of_run(config, vocab_size, held_out);
+  if (flops < long_run * slowest_core) return;
+  Config measured = config;
+  measured.train.threads = at::get_num_threads();
+  const double seconds = flops / trial_speed(measured, vocab_size, /*jobs=*/1).flops_per_second;
+  if (seconds < long_run) return;
+  const char* small = translator ? "recipes/gl-en-small.toml" : "recipes/shakespeare-cpu.toml";
+  log_line(concat("about ", spoken_time(seconds), " for ", config.train.max_steps, " steps on this machine",
+                  own_recipe ? "" : concat("; a smaller model takes minutes: -c ", small)));
+}
 
 Exit train(TrainOptions options) {
   const bool resuming = options.resume && fs::exists(fs::path(options.out) / "config.toml");
@@ -131,8 +117,9 @@ Exit train(TrainOptions options) {
   use_threads(training_threads(config));
 
   ProgressLine progress;
-  const auto show = [&](const std::string& text) {
-    if (!options.quiet) progress.update(text);
+  const auto show = [&](const std::string& phase) {  // what takes a while before the first step
+    if (options.quiet) return;
+    progress.redraws() ? progress.update(phase) : log_line(phase);
   };
   show(concat("reading ", config.data.source));
   const auto trainer =
@@ -143,12 +130,10 @@ Exit train(TrainOptions options) {
   log_line(concat(config.norm.name, ": ", si(static_cast<double>(trainer->parameter_count())), " parameters, ",
                   resuming ? concat("resuming from step ", trainer->state().step) : "starting", ", run in ",
                   options.out));
-  show(concat("step ", trainer->state().step, "/", config.train.max_steps,
-              trainer->state().last_eval < 0 ? "  first evaluation" : ""));
-  Forecast forecast(config, !options.config.files.empty() || resuming);
+  if (!options.quiet && !resuming) say_how_long(config, !options.config.files.empty());
+  if (trainer->state().last_eval < 0) show(concat("step 0/", config.train.max_steps, "  first evaluation"));
   const auto after_step = [&](const Progress& p) {
-    show(progress_text(p));
-    if (!options.quiet) forecast.after_step(p);
+    if (!options.quiet) progress.update(progress_text(p));
   };
   const Outcome outcome =
       trainer->run({.show = after_step, .stop = stop_requested, .take_save_request = take_save_request});
