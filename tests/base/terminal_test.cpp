@@ -178,5 +178,30 @@ TEST_F(Terminal, DumbTerminalIsNotRedrawn) {
   EXPECT_EQ(terminal.text(), "text\r\n");
 }
 
+TEST_F(Terminal, TextIsAsWideAsTheTerminalOrAsColumnsSays) {
+  const Channel narrow = Channel::terminal(60), tiny = Channel::terminal(10), pipe = Channel::pipe();
+  ::unsetenv("COLUMNS");
+  EXPECT_EQ(text_width(narrow.in), 60U);
+  EXPECT_EQ(text_width(tiny.in), 40U);
+  EXPECT_GT(text_width(pipe.in), 10000U);
+  ::setenv("COLUMNS", "80", 1);
+  EXPECT_EQ(text_width(pipe.in), 80U);
+  ::unsetenv("COLUMNS");
+}
+
+TEST_F(Terminal, ColourIsForTerminals) {
+  const Channel terminal = Channel::terminal(80), pipe = Channel::pipe();
+  ::setenv("TERM", "xterm", 1);
+  ::unsetenv("NO_COLOR");
+  EXPECT_THAT(warning_label(terminal.in), HasSubstr("\x1b[33m"));
+  EXPECT_EQ(warning_label(pipe.in), "warning: ");
+  EXPECT_EQ(error_label(pipe.in), "error ");
+  ::setenv("NO_COLOR", "1", 1);
+  EXPECT_EQ(warning_label(terminal.in), "warning: ");
+  ::unsetenv("NO_COLOR");
+  EXPECT_EQ(best_value("1.5", false), "1.5");
+  EXPECT_EQ(best_value("1.5", true), "\x1b[36m1.5\x1b[0m");
+}
+
 }  // namespace
 }  // namespace normlab

@@ -90,7 +90,9 @@ TEST(Text, SiHasThreeDigitsAndAPrefix) {
 TEST(Text, ClockTimeIsHoursMinutesSeconds) {
   EXPECT_EQ(clock_time(125), "0:02:05");
   EXPECT_EQ(clock_time(59.6), "0:01:00");
-  EXPECT_EQ(clock_time(360000), "100:00:00");
+  EXPECT_EQ(clock_time(86399), "23:59:59");
+  EXPECT_EQ(clock_time(86400), "1 d 0 h");
+  EXPECT_EQ(clock_time(360000), "4 d 4 h");
   EXPECT_EQ(clock_time(-1), "-:--:--");
   EXPECT_EQ(clock_time(nan), "-:--:--");
   EXPECT_EQ(clock_time(inf), "-:--:--");

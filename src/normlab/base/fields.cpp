@@ -6,6 +6,7 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
+#include "normlab/base/suggest.h"
 #include "normlab/base/text.h"
 
 namespace normlab {
@@ -142,12 +143,11 @@ void FieldList::custom(const char* key, const char* doc, std::string expected, s
 }
 
 const Field& FieldList::at(const std::string& key, const std::string& where) const {
-  std::vector<std::string> keys;
-  for (const Field& field : fields_) {
+  for (const Field& field : fields_)
     if (field.key == key) return field;
-    keys.push_back(field.key);
-  }
-  const auto near = nearest(key, keys);
+  std::vector<std::string> keys;
+  for (const Field& field : fields_) keys.push_back(field.key);
+  const auto near = suggest(key, keys);
   throw UsageError(where,
                    concat("unknown key '", key, "'. ",
                           near ? concat("Did you mean '", *near, "'?") : "`normlab config keys` lists them all."));

@@ -63,6 +63,12 @@ int terminal_width(int descriptor) {
   return columns && *columns > 0 && *columns < 10000 ? static_cast<int>(*columns) : 80;
 }
 
+size_t text_width(int descriptor) {
+  constexpr size_t least = 40, any = 1'000'000;
+  if (!is_terminal(descriptor) && environment("COLUMNS").empty()) return any;
+  return std::max(static_cast<size_t>(terminal_width(descriptor)), least);
+}
+
 int terminal_height(int descriptor) {
   winsize size{};
   return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
@@ -70,6 +76,14 @@ int terminal_height(int descriptor) {
 
 bool use_colour(int descriptor) {
   return can_redraw(descriptor) && environment("NO_COLOR").empty() && environment("CLICOLOR") != "0";
+}
+
+std::string error_label(int descriptor) { return use_colour(descriptor) ? "\x1b[31merror\x1b[0m " : "error "; }
+
+std::string warning_label(int descriptor) { return use_colour(descriptor) ? "\x1b[33mwarning:\x1b[0m " : "warning: "; }
+
+std::string best_value(std::string_view text, bool coloured) {
+  return coloured ? concat("\x1b[36m", text, reset_colour) : std::string(text);
 }
 
 std::string clip_to_width(std::string_view text, int columns) {

@@ -12,8 +12,15 @@ namespace normlab {
 
 bool is_terminal(int descriptor);
 int terminal_width(int descriptor = STDERR_FILENO);
+// For sentences and tables: as wide as the terminal, or as COLUMNS says; whole lines where they go to a file or a pipe.
+size_t text_width(int descriptor = STDOUT_FILENO);
 int terminal_height(int descriptor = STDERR_FILENO);
 bool use_colour(int descriptor);  // a terminal, and neither NO_COLOR nor CLICOLOR=0
+
+// Colour is for errors, warnings and the best value only.
+std::string error_label(int descriptor);                       // "error ", red
+std::string warning_label(int descriptor);                     // "warning: ", yellow
+std::string best_value(std::string_view text, bool coloured);  // cyan, which no colour vision takes for red
 
 // The text cut to so many columns, of UTF-8 characters one column wide; colour sequences take none.
 std::string clip_to_width(std::string_view text, int columns);

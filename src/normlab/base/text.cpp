@@ -92,7 +92,9 @@ std::string si(double value) {
 std::string clock_time(double seconds) {
   constexpr double longest = 3.6e12;  // a billion hours; beyond it, and for nan, the time is not known
   if (!(seconds >= 0 && seconds < longest)) return "-:--:--";
-  const long long total = std::llround(seconds);
+  const long long total = std::llround(seconds), hours_of_day = 24;
+  if (total >= hours_of_day * 3600)
+    return concat(total / 3600 / hours_of_day, " d ", total / 3600 % hours_of_day, " h");
   const auto two_digits = [](long long value) { return concat(value < 10 ? "0" : "", value); };
   return concat(total / 3600, ":", two_digits(total / 60 % 60), ":", two_digits(total % 60));
 }

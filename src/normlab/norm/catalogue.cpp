@@ -1,5 +1,6 @@
 // The catalogue: one row per scheme. A new scheme is a row here; a new mechanism is an enumerator in scheme.h as well.
 #include "normlab/base/error.h"
+#include "normlab/base/suggest.h"
 #include "normlab/base/text.h"
 #include "normlab/norm/scheme.h"
 
@@ -258,7 +259,7 @@ const NormScheme& find_scheme(const std::string& name) {
     if (row.name == name) return row;
     names.push_back(row.name);
   }
-  const auto near = nearest(name, names);
+  const auto near = suggest(name, names);
   throw UsageError("norm.scheme",
                    concat("there is no scheme '", name, "'. ",
                           near ? concat("Did you mean '", *near, "'?") : "`normlab schemes` lists them all."));
