@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "normlab/base/prose.h"
 #include "normlab/base/text.h"
 #include "normlab/report/scale.h"
 #include "normlab/study/analyse/study_text.h"
@@ -201,27 +202,31 @@ Table run_table(const ScalingAnalysis& analysis) {
   return table;
 }
 
-std::string plain_text(const Table& table) {
-  std::vector<std::vector<std::string>> lines(1);
-  for (const Column& column : table.columns) lines[0].push_back(column.title);
-  for (const auto& row : table.rows) {
-    lines.emplace_back();
-    for (const Cell& cell : row) lines.back().push_back(cell.text);
-  }
-  const auto width_of = [](const std::string& text) {  // characters, not bytes
-    return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+std::string plain_text(const Table& table, size_t columns) {
+  const auto text_of = [&](size_t line, size_t i) {
+    return line == 0 ? table.columns[i].title : table.rows[line - 1][i].text;
   };
+  std::vector<size_t> widths;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    widths.push_back(0);
+    for (size_t line = 0; line <= table.rows.size(); ++line)
+      widths[i] = std::max(widths[i], columns_of(text_of(line, i)));
+  }
+  constexpr size_t gap = 2;
   std::string out;
-  for (const auto& line : lines) {
-    out += " ";
-    for (size_t i = 0; i < line.size(); ++i) {
-      std::ptrdiff_t widest = 0;
-      for (const auto& each : lines) widest = std::max(widest, width_of(each[i]));
-      const std::string space(static_cast<size_t>(widest - width_of(line[i])), ' ');
-      out += concat(" ", i == 0 ? "" : " ", table.columns[i].align == Align::left ? line[i] + space : space + line[i]);
+  for (size_t first = 1, end; first < table.columns.size() || out.empty(); first = end) {
+    size_t used = gap + widths[0];
+    for (end = first; end < table.columns.size() && (end == first || used + gap + widths[end] <= columns); ++end)
+      used += gap + widths[end];
+    if (!out.empty()) out += "\n";
+    for (size_t line = 0; line <= table.rows.size(); ++line) {
+      for (size_t i = 0; i < end; i = i == 0 ? first : i + 1) {
+        const std::string text = text_of(line, i), space(widths[i] - columns_of(text), ' ');
+        out += concat("  ", table.columns[i].align == Align::left ? text + space : space + text);
+      }
+      while (out.back() == ' ') out.pop_back();
+      out += "\n";
     }
-    while (out.back() == ' ') out.pop_back();
-    out += "\n";
   }
   out.pop_back();
   return out;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "normlab/base/terminal.h"
 #include "normlab/report/table.h"
 #include "normlab/study/analyse/scaling_analysis.h"
 
@@ -24,6 +25,8 @@ Table run_table(const ScalingAnalysis& analysis);  // points.csv: `normlab fit -
 // For each scheme, how its intervals were made and why.
 std::vector<std::string> bootstrap_texts(const ScalingAnalysis& analysis);
 
-std::string plain_text(const Table& table);  // aligned columns for a terminal, without a last newline
+// Aligned columns for a terminal, without a last newline. Columns that do not fit follow in further blocks, each with
+// the first column again.
+std::string plain_text(const Table& table, size_t columns = text_width());
 
 }  // namespace normlab

@@ -1,6 +1,7 @@
 #include "normlab/study/run/plan.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "normlab/base/error.h"
@@ -94,6 +95,11 @@ std::string tuned_value(const TuneConfig& tune, const TunedVariant& variant) {
   return variant.best ? variant.values[*variant.best] : tune.values[tune.values.size() / 2];
 }
 
+struct FoldSeed {
+  int fold;
+  int64_t seed;
+};
+
 Config config_of(const StudySpec& spec, const Variant& variant, int fold, int64_t seed,
                  std::vector<std::string>& notes) {
   std::vector<Setting> settings = {study_setting("train.threads", "1")};  // trials run in parallel, one thread each
@@ -107,28 +113,39 @@ Config config_of(const StudySpec& spec, const Variant& variant, int fold, int64_
     if (!spec.ladder.empty())
       for (const Setting& each : rung_settings(spec.ladder, rung, settings)) settings.push_back(each);
     LoadedConfig loaded = resolve_config(settings);
-    for (const std::string& note : loaded.notes) {
-      const std::string line = concat(variant.label, ": ", note);
-      if (std::find(notes.begin(), notes.end(), line) == notes.end()) notes.push_back(line);
-    }
+    for (const std::string& note : loaded.notes) notes.push_back(concat(variant.label, ": ", note));
     return loaded.config;
   } catch (const UsageError& error) {
     throw UsageError(variant.label, error.what());
   }
 }
 
+// Resolved once for each variant, and for the first variant in every fold and seed, which checks these; what is left
+// differs in fold and seed alone. A study may have tens of thousands of trials.
+Config trial_config(const StudySpec& spec, const Variant& variant, Plan& plan, size_t v, FoldSeed place) {
+  std::vector<std::string> known;
+  const bool first_block = plan.trials.size() < plan.variants.size();
+  if (first_block || v == 0) return config_of(spec, variant, place.fold, place.seed, first_block ? plan.notes : known);
+  Config config = plan.trials[v].config;  // the first fold and seed have all variants in order
+  config.data.fold = place.fold;
+  config.train.seed = place.seed;
+  return config;
+}
+
 std::string padded(int fold) { return concat(fold < 10 ? "0" : "", fold); }
 
 void check_distinct(const Plan& plan) {
-  for (size_t i = 0; i < plan.variants.size(); ++i)
-    for (size_t j = 0; j < i; ++j) {
-      const auto both = [&](const char* what) {
-        return UsageError(
-            "study", concat("the variants '", plan.variants[j].label, "' and '", plan.variants[i].label, "' ", what));
-      };
-      if (to_toml(plan.trials[i].config) == to_toml(plan.trials[j].config)) throw both("have the same configuration.");
-      if (plan.variants[i].slug == plan.variants[j].slug) throw both("would share a folder. Choose other labels.");
-    }
+  std::map<std::string, size_t> configs, slugs;  // the first variant that has each
+  for (size_t i = 0; i < plan.variants.size(); ++i) {
+    const auto refuse_second = [&](std::map<std::string, size_t>& seen, const std::string& name, const char* what) {
+      const auto [first, is_new] = seen.emplace(name, i);
+      if (is_new) return;
+      throw UsageError("study", concat("the variants '", plan.variants[first->second].label, "' and '",
+                                       plan.variants[i].label, "' ", what));
+    };
+    refuse_second(configs, to_toml(plan.trials[i].config), "have the same configuration.");
+    refuse_second(slugs, plan.variants[i].slug, "would share a folder. Choose other labels.");
+  }
 }
 
 // Then there is nothing to hold out, and folds are all the same.
@@ -207,7 +224,7 @@ Plan make_plan(const StudySpec& spec, const fs::path& folder) {
              .variant = v,
              .fold = fold,
              .seed = seed,
-             .config = config_of(spec, variant, fold, seed, plan.notes),
+             .config = trial_config(spec, variant, plan, v, {fold, seed}),
              .folder = folder / "trials" / variant.slug / concat("fold", padded(fold), "-seed", seed)});
       }
   check_distinct(plan);

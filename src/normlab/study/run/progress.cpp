@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 
 namespace normlab {
@@ -9,6 +10,22 @@ namespace {
 
 std::string padded(const std::string& text, size_t width) {
   return text + std::string(width - std::min(width, text.size()), ' ');
+}
+
+constexpr std::string_view loss_mark = "  val ";
+
+// The lowest of the losses at the ends of the rows.
+void mark_best(std::vector<std::string>& rows) {
+  std::string* best = nullptr;
+  double lowest = 0.0;
+  for (std::string& row : rows) {
+    const size_t at = row.rfind(loss_mark);
+    const auto loss = at == std::string::npos ? std::nullopt : parse_number(row.substr(at + loss_mark.size()));
+    if (loss && (!best || *loss < lowest)) best = &row, lowest = *loss;
+  }
+  if (!best) return;
+  const size_t at = best->rfind(loss_mark) + loss_mark.size();
+  *best = best->substr(0, at) + best_value(best->substr(at), true);
 }
 
 }  // namespace
@@ -77,7 +94,7 @@ std::string StudyProgress::variant_row(size_t variant, size_t label_width) const
   std::string bar;
   for (size_t i = 0; i < width; ++i) bar += i < filled ? "\u2588" : "\u2591";
   return concat(padded(plan_.variants[variant].label, label_width), "  ", bar, "  ", ended, "/", all,
-                losses > 0 ? concat("  val ", significant(sum / static_cast<double>(losses), 4)) : "");
+                losses > 0 ? concat(loss_mark, significant(sum / static_cast<double>(losses), 4)) : "");
 }
 
 std::string StudyProgress::running_row(const Trial& trial) const {
@@ -94,7 +111,10 @@ std::string StudyProgress::table(const std::vector<const Trial*>& running, int r
   if (plan_.variants.size() + shown <= room) {
     size_t width = 0;
     for (const Variant& variant : plan_.variants) width = std::max(width, variant.label.size());
-    for (size_t v = 0; v < plan_.variants.size(); ++v) out += variant_row(v, width) + "\n";
+    std::vector<std::string> variants;
+    for (size_t v = 0; v < plan_.variants.size(); ++v) variants.push_back(variant_row(v, width));
+    if (use_colour(STDERR_FILENO)) mark_best(variants);
+    for (const std::string& row : variants) out += row + "\n";
   }
   for (size_t i = 0; i < shown; ++i) out += running_row(*running[i]) + "\n";
   return out + line(now);

@@ -16,15 +16,37 @@ namespace normlab {
 namespace {
 
 constexpr int warm_ups = 2, n_steps = 10;
+constexpr double patience = 1.5;     // seconds; a large model makes fewer steps
+constexpr double most_flops = 2e10;  // of a step
+
+// Speed is per operation, and the answer is wanted within seconds: a step of a large model is measured with a smaller
+// batch, and if need be fewer layers.
+Config measured_config(Config config, int vocab_size) {
+  config.train.accumulate = 1;
+  const auto halve = [&](int& value) {
+    while (value > 1 && flops_of_step(config, vocab_size) > most_flops) value = (value + 1) / 2;
+  };
+  int batch_tokens = static_cast<int>(config.translation.batch_tokens);
+  while (config.translation.wanted() && batch_tokens > 64 && flops_of_step(config, vocab_size) > most_flops)
+    config.translation.batch_tokens = batch_tokens /= 2;
+  halve(config.train.batch_size);
+  halve(config.model.n_layers);
+  return config;
+}
 
 template <class AnyStepper, class AnyBatch>
 std::vector<double> seconds_of_steps(AnyStepper& stepper, const std::vector<AnyBatch>& batches, const Config& config) {
   using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
   std::vector<double> seconds;
-  for (int i = 0; i < warm_ups + n_steps; ++i) {
+  const auto begin = Clock::now();
+  for (int i = 0; i < warm_ups + n_steps && (seconds.empty() || since(begin) < patience); ++i) {
     const auto start = Clock::now();
+    const bool warm = i >= warm_ups || since(begin) > patience / 3;
     stepper.step(batches, {.training = true, .seed = 1, .step = i}, config.optim.min_lr, config.optim.clip);
-    if (i >= warm_ups) seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    if (warm) seconds.push_back(since(start));
   }
   return seconds;
 }
@@ -58,13 +80,14 @@ std::vector<double> seconds_of_run(const Config& config, int vocab_size) {
 
 TrialSpeed trial_speed(const Config& config, int vocab_size, int jobs) {
   at::set_num_threads(std::max(1, config.train.threads));
+  const Config measured = measured_config(config, vocab_size);
   std::vector<std::vector<double>> seconds(static_cast<size_t>(jobs));
   std::vector<std::exception_ptr> failures(seconds.size());
   std::vector<std::thread> threads;
   for (size_t job = 0; job < seconds.size(); ++job)
     threads.emplace_back([&, job] {
       try {
-        seconds[job] = seconds_of_run(config, vocab_size);
+        seconds[job] = seconds_of_run(measured, vocab_size);
       } catch (...) {
         failures[job] = std::current_exception();
       }
@@ -75,8 +98,8 @@ TrialSpeed trial_speed(const Config& config, int vocab_size, int jobs) {
     if (failures[job]) std::rethrow_exception(failures[job]);
     all.insert(all.end(), seconds[job].begin(), seconds[job].end());
   }
-  TrialSpeed speed{.seconds_of_step = median(all)};
-  speed.flops_per_second = flops_of_step(config, vocab_size) / speed.seconds_of_step;
+  TrialSpeed speed{.flops_per_second = flops_of_step(measured, vocab_size) / median(all)};
+  speed.seconds_of_step = flops_of_step(config, vocab_size) / speed.flops_per_second;
   return speed;
 }
 
