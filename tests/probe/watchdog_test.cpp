@@ -34,6 +34,24 @@ TEST(Watchdog, NamesLayerHeadMeaningAndAnswerOnce) {
   EXPECT_EQ(dog.after_probe(9, {{Quantity::relative_entropy, 3, 0, 0.01}}).size(), 1U);  // another head
 }
 
+TEST(Watchdog, DoesNotRecommendASchemeThatIsInUse) {
+  const std::vector<Reading> bad = {{Quantity::relative_entropy, 3, 1, 0.01},
+                                    {Quantity::saturated, 0, 0, 0.6},
+                                    {Quantity::max_logit, 1, 0, 101.0},
+                                    {Quantity::grad_w_k, 1, -1, 1e-8}};
+  for (const char* scheme : {"lp", "qknorm", "rms", "cosine", "softcap", "ngpt"}) {
+    Watchdog dog(0, bounds_logits(find_scheme(scheme)));
+    const auto lines = dog.after_probe(1, bad);
+    ASSERT_EQ(lines.size(), 4U);
+    for (const std::string& line : lines) {
+      EXPECT_THAT(line, testing::Not(HasSubstr("norm.scheme="))) << scheme;
+      EXPECT_THAT(line, HasSubstr("gain")) << scheme;
+    }
+  }
+  Watchdog plain(0, bounds_logits(find_scheme("none")));
+  for (const std::string& line : plain.after_probe(1, bad)) EXPECT_THAT(line, HasSubstr("norm.scheme=qknorm"));
+}
+
 TEST(Watchdog, TellsTheAttentionsOfATranslatorApart) {
   Watchdog dog(100);
   const auto logit = [](Stack stack) { return std::vector<Reading>{{Quantity::max_logit, 1, 0, 200.0, stack}}; };

@@ -18,19 +18,24 @@ enum Rule : size_t { collapse, saturation, uniformity, growth, vanishing, explod
 constexpr WatchdogRow watchdog_rows[] = {
     {"entropy collapse", "relative_entropy of a head below 0.05",
      "nearly all of the head's queries look at one key, and the gradient through its softmax is close to 0",
-     "norm.scheme=qknorm or lp bounds the logits; a smaller norm.gain_init or optim.lr slows their growth"},
+     "norm.scheme=qknorm or lp bounds the logits; a smaller norm.gain_init or optim.lr slows their growth",
+     "a smaller norm.gain_init, or a norm.gain_max: the gain is what lets the logits grow; a smaller optim.lr slows "
+     "it"},
     {"saturation", "more than half of a head's rows have a weight above 0.99",
      "the softmax of these rows has almost no gradient, so queries and keys stop learning",
-     "norm.scheme=qknorm or lp, a smaller norm.gain_init, or a smaller optim.lr"},
+     "norm.scheme=qknorm or lp, a smaller norm.gain_init, or a smaller optim.lr",
+     "a smaller norm.gain_init, a norm.gain_max, or a smaller optim.lr"},
     {"uniform attention", "relative_entropy of a head above 0.99 after the first fifth of the run",
      "the head averages over all keys: its queries and keys do not select any",
      "a larger norm.gain_init, norm.gain=head, or fewer heads"},
     {"logit growth", "a logit of a head above 100 or below -100",
      "logits of this size come before collapse and divergence, and are too coarse for 16 bit numbers",
-     "norm.scheme=qknorm or lp, a smaller optim.lr, or a larger optim.weight_decay"},
+     "norm.scheme=qknorm or lp, a smaller optim.lr, or a larger optim.weight_decay",
+     "a smaller norm.gain_init, a norm.gain_max, or a smaller optim.lr"},
     {"vanishing gradient", "norm of dL/dW_q or dL/dW_k of a layer below 1e-7",
      "the layer's attention pattern no longer learns",
-     "look at its entropy: a collapsed softmax needs bounded logits (norm.scheme=qknorm), a uniform one a larger gain"},
+     "look at its entropy: a collapsed softmax needs bounded logits (norm.scheme=qknorm), a uniform one a larger gain",
+     "look at its entropy: a collapsed softmax needs a smaller gain (norm.gain_init), a uniform one a larger one"},
     {"exploding gradient", "gradient norm above 10 times the largest of the last 50 steps",
      "one step would undo many; clipping hides it from the weights but not from Adam's moments",
      "a smaller optim.lr or a longer optim.warmup_steps; optim.clip=1 if clipping is off"},
@@ -38,9 +43,10 @@ constexpr WatchdogRow watchdog_rows[] = {
      "the update before this step was too large", "a smaller optim.lr, optim.beta2 nearer to 0.95, or optim.clip=1"},
 };
 
-std::string warning_text(Rule rule, int64_t step, const std::string& what) {
+std::string warning_text(Rule rule, bool bounded, int64_t step, const std::string& what) {
   const WatchdogRow& row = watchdog_rows[rule];
-  return concat(row.name, " at step ", step, ": ", what, ". It means: ", row.meaning, ". Try: ", row.answer, ".");
+  const char* answer = bounded && row.bounded_answer ? row.bounded_answer : row.answer;
+  return concat(row.name, " at step ", step, ": ", what, ". It means: ", row.meaning, ". Try: ", answer, ".");
 }
 
 // Whether `value` is out of all proportion to the last steps, of which it then becomes one.
@@ -76,12 +82,15 @@ std::string place_of(const Reading& reading) {
 
 std::span<const WatchdogRow> watchdogs() { return watchdog_rows; }
 
+bool bounds_logits(const NormScheme& scheme) { return scheme.qk != QkNorm::none || scheme.soft_cap > 0.0; }
+
 std::vector<std::string> Watchdog::after_step(int64_t step, double loss, double grad_norm) {
   std::vector<std::string> lines;
   if (leaps(losses_, loss, spike))
-    lines.push_back(warning_text(loss_spike, step, concat("the loss is ", significant(loss, 4))));
+    lines.push_back(warning_text(loss_spike, bounded_, step, concat("the loss is ", significant(loss, 4))));
   if (leaps(grad_norms_, grad_norm, explosion))
-    lines.push_back(warning_text(exploding, step, concat("the gradient norm is ", significant(grad_norm, 3))));
+    lines.push_back(
+        warning_text(exploding, bounded_, step, concat("the gradient norm is ", significant(grad_norm, 3))));
   return lines;
 }
 
@@ -98,7 +107,7 @@ std::vector<std::string> Watchdog::after_probe(int64_t step, const std::vector<R
     if (fresh.empty()) continue;
     const Reading& first = *fresh.front();
     lines.push_back(
-        warning_text(check.rule, step,
+        warning_text(check.rule, bounded_, step,
                      concat(place_of(first), " has ", row_of(first.quantity).key, " = ", significant(first.value, 3),
                             fresh.size() > 1 ? concat(", and ", fresh.size() - 1, " more like it") : "")));
   }

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "normlab/norm/scheme.h"
 #include "normlab/record/quantities.h"
 
 namespace normlab {
@@ -14,16 +15,20 @@ namespace normlab {
 // What the watchdogs look for, for documents and help.
 struct WatchdogRow {
   const char* name;
-  const char* sign;     // when it barks
-  const char* meaning;  // what it means
-  const char* answer;   // which scheme or setting answers it
+  const char* sign;                      // when it barks
+  const char* meaning;                   // what it means
+  const char* answer;                    // which scheme or setting answers it
+  const char* bounded_answer = nullptr;  // and when the scheme bounds the logits already, if that is another
 };
 std::span<const WatchdogRow> watchdogs();
 
+// Queries and keys have a norm, or the logits a cap.
+bool bounds_logits(const NormScheme& scheme);
+
 class Watchdog {
  public:
-  // Uniform attention is no sign of trouble before `settled`, a step.
-  explicit Watchdog(int64_t settled) : settled_(settled) {}
+  // Uniform attention is no sign of trouble before `settled`, a step. `bounded`: bounds_logits() of the scheme.
+  explicit Watchdog(int64_t settled, bool bounded = false) : settled_(settled), bounded_(bounded) {}
 
   // Lines to be shown, none when all is well.
   std::vector<std::string> after_step(int64_t step, double loss, double grad_norm);
@@ -32,6 +37,7 @@ class Watchdog {
 
  private:
   int64_t settled_;
+  bool bounded_;
   std::deque<double> losses_, grad_norms_;               // of the last steps
   std::set<std::tuple<size_t, Stack, int, int>> known_;  // what was said: rule, stack, layer, head
 };

@@ -9,7 +9,8 @@
 
 namespace normlab {
 
-Monitor::Monitor(const Config& config) : config_(config), watchdog_(config.train.max_steps / 5) {}
+Monitor::Monitor(const Config& config)
+    : config_(config), watchdog_(config.train.max_steps / 5, bounds_logits(config.norm)) {}
 
 template <class Model>
 Observer* Monitor::before_step(Model& model, int64_t step, const std::vector<int64_t>& batch_rows) {
@@ -36,7 +37,7 @@ void Monitor::after_step(int64_t step, const StepResult& result, MetricsLog& met
     for (std::string& line : watchdog_.after_probe(step, readings)) warnings.push_back(std::move(line));
   }
   for (const std::string& line : warnings) {
-    log_line(concat("warning: ", line));
+    log_line(concat(warning_label(STDERR_FILENO), line));
     metrics.append(step, {{"warning", line}});
   }
 }
