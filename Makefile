@@ -29,6 +29,7 @@ venv: packages
 
 build: libtorch  ## build the program build/normlab; TORCH_DIR=folder: with your own libtorch or torch wheel
 	@$(BUILD) --target normlab
+	@echo 'built build/normlab; to call it as normlab: export PATH="$(CURDIR)/build:$$PATH"'
 
 demo: build  ## compare seven values of p on Tiny Shakespeare, a few minutes, and write the report
 	build/normlab compare --config recipes/lp-shakespeare-quick.toml --out studies/demo

@@ -6,10 +6,12 @@ shopt -s inherit_errexit
 root=$(cd "$(dirname "$0")/.." && pwd)
 program=$(realpath "${1:-$root/build/normlab}")
 out=${2:-$root/docs}
-export NO_COLOR=1
+export NO_COLOR=1 COLUMNS=80
 
-# The names under "Subcommands:" of a verb's help.
-subcommands() { "$program" "$@" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\) .*/\1/p'; }
+# The verbs that a help lists before its options, if it has any.
+subcommands() {
+  "$program" "$@" --help | sed -n '2{/ VERB /!q}; /^Options:/q; s/^  \([a-z]\+\) .*/\1/p'
+}
 
 help_of() {
   printf '\n## normlab%s\n\n```\n' "${*:+ $*}"

@@ -69,7 +69,7 @@ def test_table(recipe):
     assert re.split(r"  +", head) == ["config", "scheme", "path", "min ms", "median ms", "FLOP/s", "of peak", "ratio"]
     assert len(rows) == 2 and {len(row) for row in rows} == {len(head)}
     assert "peak" in done.stdout.splitlines()[-1]
-    assert "round 1/1" in done.stderr and done.stderr.splitlines()[-1].startswith("next: normlab bench")
+    assert "round 1/1" in done.stderr and done.stderr.splitlines()[-1].startswith(f"next: {BINARY} bench")
 
 
 def test_threads(recipe):

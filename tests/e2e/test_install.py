@@ -30,6 +30,15 @@ def test_the_installed_program_finds_its_second_half(prefix):
     assert "libtorch" not in sh("ldd", program)
 
 
+def test_completions_and_the_manual_page_are_installed(prefix):
+    script = "source {}; COMP_WORDS=(normlab compare --dry) COMP_CWORD=2; _normlab; echo ${{COMPREPLY[@]}}"
+    completions = prefix / "share/bash-completion/completions/normlab"
+    assert sh("bash", "-c", script.format(completions)) == "--dry-run\n"
+    assert "#compdef normlab" in (prefix / "share/zsh/site-functions/_normlab").read_text()
+    assert "complete -c normlab" in (prefix / "share/fish/vendor_completions.d/normlab.fish").read_text()
+    assert ".TH NORMLAB 1" in (prefix / "share/man/man1/normlab.1").read_text()
+
+
 def test_verbs_without_tensors_work_without_the_second_half(prefix, tmp_path):
     alone = tmp_path / "normlab"
     shutil.copy(prefix / "bin" / "normlab", alone)

@@ -4,7 +4,7 @@ import random
 import time
 
 import pytest
-from conftest import ROOT, run
+from conftest import BINARY, ROOT, run
 
 TRUE = {"floor": 1.82, "a_params": 482, "b_tokens": 2085, "exp_params": 0.348, "exp_tokens": 0.366}
 
@@ -129,7 +129,7 @@ def test_a_ladder_from_plan_to_fit(text, tmp_path):
 
     folder = tmp_path / "study"
     done = run("compare", "--config", config, "--data", text, "--out", folder, check=0)
-    assert "without embeddings" in done.stderr and "next: normlab fit" in done.stderr
+    assert "without embeddings" in done.stderr and f"next: {BINARY} fit" in done.stderr
     found = json.loads(run("fit", folder, "--resamples", 100, "--json", check=0).stdout)
     assert [each["scheme"] for each in found["schemes"]] == ["none", "qknorm"]
     runs = found["schemes"][0]["runs"]

@@ -88,10 +88,10 @@ void add_learn(CLI::App& verb, Exit& exit) {
       ->type_name("FILE");
   learn_verb->add_option("-o,--codes", options->codes, "file of the codes to write")->required()->type_name("FILE");
   learn_verb->add_option("-s,--operations", options->learning.operations, "merges to learn, default 8000")
-      ->check(CLI::Range(1, 10'000'000))
+      ->check(whole_number(1, 10'000'000))
       ->type_name("N");
   learn_verb->add_option("--min-frequency", options->learning.min_frequency, "stop at pairs that are rarer, default 2")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->type_name("N");
   learn_verb
       ->add_option("--write-vocabulary", options->vocabularies,
@@ -113,12 +113,12 @@ void add_apply(CLI::App& verb, Exit& exit) {
   apply_verb->add_option("--vocabulary", options->vocabulary, "split subwords that are not in this file")
       ->type_name("FILE");
   apply_verb->add_option("--threshold", options->threshold, "or that occur in it less often than this, default 1")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->type_name("N");
   apply_verb->add_option("--dropout", options->dropout, "skip each merge with this probability, for training text")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_between(0, 1))
       ->type_name("P");
-  apply_verb->add_option("--seed", options->seed, "of dropout, default 0")->check(CLI::NonNegativeNumber);
+  apply_verb->add_option("--seed", options->seed, "of dropout, default 0")->check(whole_number(0));
   apply_verb->footer(
       "Example:\n  normlab bpe apply --codes codes --vocabulary vocab.gl --threshold 5 < train.gl > train.bpe.gl");
   apply_verb->callback([options, &exit] { exit = apply(*options); });

@@ -83,6 +83,7 @@ Exit dry_run(const Plan& plan, const StudyProgress& progress, const std::vector<
   const double flops_left = progress.flops_left() + tuning.flops_left;
   const int side_by_side = std::min(options.jobs, std::max(1, static_cast<int>(queue.size())));
   const size_t longest = static_cast<size_t>(std::max_element(flops.begin(), flops.end()) - flops.begin());
+  log_line(concat("measuring the speed of ", side_by_side, " in parallel"));
   const TrialSpeed speed = measure_speed(plan.trials[longest].config, vocab_size, side_by_side);
   const double all_together = flops_left / (speed.flops_per_second * side_by_side);
   const double longest_alone = queue.empty() ? 0.0 : flops[queue.front()->number - 1] / speed.flops_per_second;
@@ -91,11 +92,12 @@ Exit dry_run(const Plan& plan, const StudyProgress& progress, const std::vector<
     print_plan(plan, progress, flops);
     if (!plan.spec.ladder.empty()) print_line(plain_text(size_table(plan, vocab_size)));
     if (tuning.trials > 0)
-      print_line(concat("tuning of ", plan.spec.tune.key, " first: ", tuning.trials, " trials, ", si(tuning.flops_left),
-                        "FLOP to do, and one more for each variant whose best value is at an edge of the grid"));
-    print_line(concat("to do: ", queue.size(), " trials", tuning.trials > 0 ? " and the tuning" : "", ", ",
-                      si(flops_left), "FLOP, about ", clock_time(seconds), " with ", side_by_side,
-                      " in parallel (ten steps ran at ", si(speed.flops_per_second), "FLOP/s each)"));
+      print_wrapped(concat("tuning of ", plan.spec.tune.key, " first: ", tuning.trials, " trials, ",
+                           si(tuning.flops_left),
+                           "FLOP to do, and one more for each variant whose best value is at an edge of the grid"));
+    print_wrapped(concat("to do: ", queue.size(), " trials", tuning.trials > 0 ? " and the tuning" : "", ", ",
+                         si(flops_left), "FLOP, about ", clock_time(seconds), " with ", side_by_side,
+                         " in parallel (ten steps ran at ", si(speed.flops_per_second), "FLOP/s each)"));
     return Exit::done;
   }
   Json out = summary_of(plan, progress);
@@ -163,7 +165,7 @@ Exit conclude(const Plan& plan, const StudyProgress& progress, const CompareOpti
                                                                      " of them diverged, which is a result and stays")
                                                             : "",
                   "; study in ", plan.folder.string()));
-  const std::string again = concat("normlab compare --out ", options.out);
+  const std::string again = own_command({"compare", "--out", options.out});
   const bool stopped = stop_requested() || ended + failed < plan.trials.size();
   // A tuning that succeeds is followed by the study itself.
   if (options.json && (stopped || failed > 0 || plan.folder == options.out)) print_json(summary_of(plan, progress));
@@ -184,8 +186,8 @@ Exit run_study(const Plan& plan, const StudyText& text, const CompareOptions& op
   StudyProgress progress(plan, text.flops);
   const std::vector<const Trial*> queue = queue_of(plan, progress, text.flops);
   if (options.prepare) {
-    log_line(
-        concat(size_of(plan), ", ", queue.size(), " to do; run them with: normlab trial ", plan.folder.string(), " N"));
+    log_line(concat(size_of(plan), ", ", queue.size(), " to do; run them with: ", own_command({"trial", plan.folder}),
+                    " N"));
     return Exit::done;
   }
   for (const Trial& trial : plan.trials)
@@ -211,7 +213,8 @@ Exit run_tuning(Plan& plan, const CompareOptions& options) {
     log_line(concat("tuning ", plan.spec.tune.key, " of every variant"));
     if (const Exit exit = run_study(tuning, text, options); exit != Exit::done) return exit;
     if (options.prepare) {
-      log_line(concat("then prepare the study itself with: normlab compare --prepare --out ", options.out));
+      log_line(
+          concat("then prepare the study itself with: ", own_command({"compare", "--prepare", "--out", options.out})));
       return Exit::stopped;
     }
     plan = make_plan(plan.spec, plan.folder);
@@ -227,17 +230,19 @@ Exit run_tuning(Plan& plan, const CompareOptions& options) {
 Exit compare(CompareOptions options) {
   if (options.out.empty() && !options.dry_run) throw UsageError("--out", "no folder given; name that of the study.");
   Plan plan = make_plan(wanted_study(options), options.out);
+  if (!options.quiet) log_line(concat("reading ", plan.trials.front().config.data.source));
   const StudyText text = text_of(plan);
   if (options.jobs == 0) options.jobs = default_jobs(plan);
   if (options.dry_run) return dry_run(plan, StudyProgress(plan, text.flops), text.flops, options, text.vocab_size);
 
   if (!options.prepare) options.program = torch_program();  // before anything is written
+  quiet_barriers();
   const FolderLock lock = take_study_folder(plan, text.sha256);
   if (plan.spec.tune.wanted())
     if (const Exit exit = run_tuning(plan, options); exit != Exit::done) return options.prepare ? Exit::done : exit;
   const Exit exit = run_study(plan, text, options);
   if (exit == Exit::done && !options.prepare)
-    log_line(concat("next: normlab ", plan.spec.ladder.empty() ? "report " : "fit ", options.out));
+    log_line(concat("next: ", own_command({plan.spec.ladder.empty() ? "report" : "fit", options.out})));
   return exit;
 }
 
@@ -250,12 +255,12 @@ void add_compare(CLI::App& app, Exit& exit) {
   verb->add_option("-o,--out", options->out, "folder of the study; running it again does only what is missing")
       ->type_name("DIR");
   verb->add_option("-j,--jobs", options->jobs, "trials in parallel; default: as many as the cores allow")
-      ->check(CLI::Range(1, 4096))
+      ->check(whole_number(1, 4096))
       ->type_name("N");
   verb->add_option("--threads-per-trial", options->config.threads, "threads per trial (train.threads); default 1")
       ->type_name("N");
   verb->add_option("--nice", options->nice, "niceness of the trials; default 10")
-      ->check(CLI::Range(0, 19))
+      ->check(whole_number(0, 19))
       ->type_name("N");
   verb->add_flag("--dry-run", options->dry_run, "show the plan and the time it will take; write nothing");
   verb->add_flag("--prepare", options->prepare, "create the folder and run nothing, for `normlab trial`");
@@ -263,8 +268,7 @@ void add_compare(CLI::App& app, Exit& exit) {
   verb->add_flag("-q,--quiet", options->quiet, "no progress");
   verb->footer(
       "A study is a configuration in which a list means: try each of these. data.fold and train.seed may be lists "
-      "too;\n"
-      "without data.fold all folds are used. [[variant]] tables give variants that lists cannot express "
+      "too; without data.fold all folds are used. [[variant]] tables give variants that lists cannot express "
       "(docs/studies.md).\n"
       "Examples:\n"
       "  normlab compare --config recipes/lp-shakespeare-quick.toml --out studies/quick\n"

@@ -31,7 +31,10 @@ Bootstrap bootstrap_of(const std::string& text) {
 }
 
 void print_section(const Table& table) {
-  if (!table.rows.empty()) print_line(concat("\n", table.caption, "\n", plain_text(table)));
+  if (table.rows.empty()) return;
+  print_line("");
+  print_wrapped(table.caption);
+  print_line(plain_text(table));
 }
 
 Exit fit_laws(const FitCommand& command) {
@@ -49,12 +52,12 @@ Exit fit_laws(const FitCommand& command) {
     print_line(trim(scaling_json(analysis)));
     return Exit::done;
   }
-  for (const std::string& sentence : scaling_findings(analysis)) print_line(sentence);
+  for (const std::string& sentence : scaling_findings(analysis)) print_wrapped(sentence);
   for (const Table& table :
        {coefficient_table(analysis), goodness_table(analysis), projection_table(analysis), batch_table(analysis)})
     print_section(table);
   for (const std::string& reason : bootstrap_texts(analysis)) print_line(concat("\n", reason));
-  for (const std::string& note : analysis.notes) print_line(concat("note: ", note));
+  for (const std::string& note : analysis.notes) print_wrapped(concat("note: ", note));
   if (!command.out.empty())
     print_line(concat("\nreport: ", (std::filesystem::path(command.out) / "scaling.html").string(),
                       ", scaling.md, fit.json, points.csv; charts/"));
@@ -64,7 +67,7 @@ Exit fit_laws(const FitCommand& command) {
 }  // namespace
 
 void add_fit(CLI::App& app, Exit& exit) {
-  auto* verb = app.add_subcommand("fit", "scaling laws: loss against parameters, tokens and compute, with intervals");
+  auto* verb = app.add_subcommand("fit", "scaling laws: loss against parameters, tokens and compute");
   auto command = std::make_shared<FitCommand>();
   verb->add_option("study", command->studies, "folders of studies, such as those of a [ladder]")->type_name("STUDY");
   verb->add_option("--points", command->points,
@@ -75,7 +78,7 @@ void add_fit(CLI::App& app, Exit& exit) {
                    "N of a study's runs: total, or body, without embeddings and output head; default total")
       ->type_name("COUNT");
   verb->add_option("--delta", command->fit.delta, "where the Huber loss of log loss turns linear; default 0.001")
-      ->check(CLI::PositiveNumber)
+      ->check(number_above_zero())
       ->type_name("X");
   verb->add_option(
           "--bootstrap", command->bootstrap,
@@ -83,7 +86,7 @@ void add_fit(CLI::App& app, Exit& exit) {
           "default auto")
       ->type_name("KIND");
   verb->add_option("--resamples", command->fit.resamples, "of the bootstrap; default 1000")
-      ->check(CLI::Range(100, 1000000))
+      ->check(whole_number(100, 1000000))
       ->type_name("N");
   verb->add_option("--seed", command->fit.seed, "of the bootstrap; default 0")->type_name("N");
   verb->add_option("-o,--out", command->out, "write a page, its charts, the coefficients and the points there")
@@ -91,11 +94,8 @@ void add_fit(CLI::App& app, Exit& exit) {
   verb->add_flag("--json", command->json, "print the coefficients and their intervals as JSON");
   verb->footer(
       "L(N, D) = floor + a_params / N^exp_params + b_tokens / D^exp_tokens (Hoffmann et al.) with the Huber loss on "
-      "log "
-      "loss;\n"
-      "Kaplan et al.'s form for comparison; the compute-optimal frontier; with several schemes, whether they share "
-      "their\n"
-      "exponents and the advantage of each; with several batch sizes, the critical one (docs/scaling.md).\n"
+      "log loss; Kaplan et al.'s form for comparison; the compute-optimal frontier; with several schemes, whether they "
+      "share their exponents and the advantage of each; with several batch sizes, the critical one (docs/scaling.md).\n"
       "Examples:\n"
       "  normlab fit studies/scaling --out studies/scaling/fit\n"
       "  normlab fit studies/scaling --params body --json\n"

@@ -56,9 +56,10 @@ Json cost_of_study(const PlanCommand& command) {
   const Table sizes = size_table(plan, vocab);
   if (!command.json) {
     print_line(concat(sizes.caption, "\n", plain_text(sizes)));
-    print_line(concat("\n", flops.size(), " trials", plan.spec.tune.wanted() ? ", tuning included, " : ", ", si(total),
-                      "FLOP; ", speed.side_by_side, " in parallel on a machine at ", si(speed.flops_per_second),
-                      "FLOP/s each (", speed.source, ")"));
+    print_line("");
+    print_wrapped(concat(flops.size(), " trials", plan.spec.tune.wanted() ? ", tuning included, " : ", ", si(total),
+                         "FLOP; ", speed.side_by_side, " in parallel on a machine at ", si(speed.flops_per_second),
+                         "FLOP/s each (", speed.source, ")"));
     print_line(concat("one machine: ", clock_time(seconds_on(1))));
     if (command.machines > 1)
       print_line(concat(command.machines, " machines: ", clock_time(seconds_on(command.machines))));
@@ -106,7 +107,7 @@ Json paper_plan(const PlanCommand& command) {
                             cell(&Optimum::loss)});
     }
   }
-  if (!command.json) print_line(concat(table.caption, "\n", plain_text(table)));
+  if (!command.json) print_wrapped(table.caption), print_line(plain_text(table));
   return Json::parse(json(table));
 }
 
@@ -127,8 +128,7 @@ Exit plan_study(const PlanCommand& command) {
 }  // namespace
 
 void add_plan(CLI::App& app, Exit& exit) {
-  auto* verb =
-      app.add_subcommand("plan", "cost of a study here and on many machines, and what larger budgets would give");
+  auto* verb = app.add_subcommand("plan", "cost of a study, here and on many machines; larger budgets");
   auto command = std::make_shared<PlanCommand>();
   command->config.add_files_to(*verb);
   verb->add_option("study", command->studies, "with --flops: folders of studies whose law is used")->type_name("STUDY");
@@ -137,24 +137,23 @@ void add_plan(CLI::App& app, Exit& exit) {
       ->type_name("FILE");
   verb->add_option("--flops", command->budgets,
                    "budgets in operations, not run: size, tokens and loss on the compute-optimal frontier")
-      ->check(CLI::PositiveNumber)
+      ->check(number_above_zero())
       ->type_name("C");
   verb->add_option("--machines", command->machines, "number of machines like this one; default 1")
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole_number(1, 1000000))
       ->type_name("N");
   verb->add_option("--speed", command->speed,
                    "operations/s of a machine that runs one trial at a time; default: "
                    "measured here")
-      ->check(CLI::PositiveNumber)
+      ->check(number_above_zero())
       ->type_name("X");
   verb->add_option("--vocab", command->vocab, "size of the vocabulary, if the text is not available")
-      ->check(CLI::Range(1, 1 << 24))
+      ->check(whole_number(1, 1 << 24))
       ->type_name("N");
   verb->add_flag("--json", command->json, "print it as JSON");
   verb->footer(
       "Prints every size that a [ladder] derives, with exact counts of parameters and training operations; evaluations "
-      "are\n"
-      "not counted. Nothing is written.\n"
+      "are not counted. Nothing is written.\n"
       "Examples:\n"
       "  normlab plan --config recipes/scaling-small.toml --machines 4\n"
       "  normlab plan --config recipes/scaling-paper.toml --vocab 50257 --speed 1e14 --machines 64\n"

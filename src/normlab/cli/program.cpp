@@ -15,8 +15,7 @@ namespace normlab {
 namespace {
 
 int fail(const std::string& message, Exit code) {
-  const bool colour = use_colour(STDERR_FILENO);
-  log_line(concat(colour ? "\033[31merror\033[0m " : "error ", message));
+  log_line(concat(error_label(STDERR_FILENO), message));
   return static_cast<int>(code);
 }
 
@@ -35,8 +34,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const Exit& exit) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return fail(concat("[command line] ", error.what(), ". See `normlab --help` and `normlab VERB --help`."),
-                Exit::usage);
+    return fail(concat("[command line] ", explain(error, app, {argv, argv + argc})), Exit::usage);
   }
   return static_cast<int>(exit);
 }

@@ -35,9 +35,9 @@ Exit report_study(const ReportOptions& options) {
     print_line(trim(report.json));
     return Exit::done;
   }
-  print_line(report.verdict.sentence);
-  if (!report.verdict.detail.empty()) print_line(report.verdict.detail);
-  for (const std::string& notice : report.verdict.notices) print_line(concat("note: ", notice));
+  print_wrapped(report.verdict.sentence);
+  if (!report.verdict.detail.empty()) print_wrapped(report.verdict.detail);
+  for (const std::string& notice : report.verdict.notices) print_wrapped(concat("note: ", notice));
   print_line(concat("\nreport: ", (plan.folder / "report.html").string()));
   print_line(
       concat("tables: ", (plan.folder / "summary.csv").string(), ", trials.csv, report.md, report.json; charts/"));

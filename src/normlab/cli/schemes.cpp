@@ -68,28 +68,29 @@ std::string padded(std::string text, size_t width) {
 
 void print_details(const NormScheme& row) {
   print_line(concat(row.name, ": ", row.title, "\n"));
-  for (const std::string& line : split(row.equation, ';')) print_line("  " + trim(line));
-  print_line(concat("\nsource: ", row.source, "\n\nanswers"));
+  for (const std::string& line : split(row.equation, ';')) print_labelled("", trim(line), 2);
+  print_line("");
+  print_labelled("source:", row.source, 8);
+  print_line("\nanswers");
   NormScheme copy = row;
   FieldList list;
   list_fields(copy, list);
   for (const Field& field : list.fields()) {
-    print_line(padded(concat("  ", field.key, " = ", field.get()), 38) + field.doc);
+    print_labelled(concat("  ", field.key, " = ", field.get()), field.doc, 38);
   }
   if (!row.recommended.empty()) print_line("\nrecommended, for keys that are not set");
   for (const auto& [key, value] : row.recommended) print_line(concat("  ", key, " = ", value));
-  print_line(
-      "\nlearnable parameters other than weights and biases, in the default model with one layer: shape, initial "
-      "value");
+  print_line("");
+  print_wrapped(
+      "learnable parameters other than weights and biases, in the default model with one layer: shape, initial value");
   const auto parameters = shown_parameters(row);
   for (const ParameterSpec& each : parameters)
     print_line(concat(padded("  " + each.name, 38), padded(shape_text(each), 10),
                       each.start ? significant(*each.start, 4) : "sigma(W)"));
   if (parameters.empty()) print_line("  none");
   print_line("\nkernels");
-  for (const KernelUse& use : kernel_use(shown_model(row), row))
-    print_line(padded("  " + use.part, 38) + use.served_by);
-  print_line(concat("\nuse it: normlab train --set norm.scheme=", row.name));
+  for (const KernelUse& use : kernel_use(shown_model(row), row)) print_labelled("  " + use.part, use.served_by, 38);
+  print_line(concat("\nuse it: ", own_command({"train", "--set", "norm.scheme=" + row.name})));
 }
 
 Exit show_schemes(const SchemesOptions& options) {
@@ -104,12 +105,13 @@ Exit show_schemes(const SchemesOptions& options) {
       all.push_back(to_json(row));
       continue;
     }
-    print_line(concat(padded(row.name, 16), row.title, "\n", std::string(16, ' '), row.equation));
+    print_labelled(row.name, row.title, 16);
+    print_labelled("", row.equation, 16);
   }
   if (options.json)
     print_json(all);
   else
-    print_line("\ndetails: normlab schemes NAME");
+    print_line(concat("\ndetails: ", own_command({"schemes", "NAME"})));
   return Exit::done;
 }
 

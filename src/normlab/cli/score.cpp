@@ -186,7 +186,7 @@ class Scoring {
 }  // namespace
 
 void add_score(CLI::App& app, Exit& exit) {
-  auto* verb = app.add_subcommand("score", "BLEU, chrF and TER of translations, and significance tests between them");
+  auto* verb = app.add_subcommand("score", "BLEU, chrF and TER of translations, and significance tests");
   auto options = std::make_shared<ScoreOptions>();
   options->add_to(*verb);
   verb->footer(

@@ -6,6 +6,7 @@
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/usage.h"
 #include "normlab/data/sentencepiece.h"
 
 namespace normlab {
@@ -58,7 +59,7 @@ void add_bleu_options(CLI::App& verb, ScoreOptions& options) {
       ->type_name("NAME")
       ->group(group);
   verb.add_option("--smooth-value", options.settings.bleu.value, "of floor (default 0.1) and add-k (default 1)")
-      ->check(CLI::PositiveNumber)
+      ->check(number_above_zero())
       ->type_name("X")
       ->group(group);
 }
@@ -67,16 +68,16 @@ void add_chrf_options(CLI::App& verb, ScoreOptions& options) {
   const char* const group = "chrF";
   ScoreSettings& settings = options.settings;
   verb.add_option("--chrf-char-order", settings.chrf.character_order, "longest n-grams of characters, default 6")
-      ->check(CLI::Range(0, 100))
+      ->check(whole_number(0, 100))
       ->type_name("N")
       ->group(group);
   verb.add_option("--chrf-word-order", settings.chrf_word_order,
                   "longest n-grams of words, default 0 for chrf and 2 for chrf++")
-      ->check(CLI::Range(0, 100))
+      ->check(whole_number(0, 100))
       ->type_name("N")
       ->group(group);
   verb.add_option("--chrf-beta", settings.chrf.beta, "weight of recall against precision, default 2")
-      ->check(CLI::Range(0, 1000))
+      ->check(whole_number(0, 1000))
       ->type_name("N")
       ->group(group);
   verb.add_flag("--chrf-lowercase", settings.chrf_lowercase, "lower-case the text")->group(group);
@@ -103,10 +104,10 @@ void add_test_options(CLI::App& verb, ScoreOptions& options) {
       ->type_name("NAME")
       ->group(group);
   verb.add_option("--trials", options.trials, "default 10000 for randomization, 1000 for bootstrap")
-      ->check(CLI::Range(1, 10'000'000))
+      ->check(whole_number(1, 10'000'000))
       ->type_name("N")
       ->group(group);
-  verb.add_option("--seed", options.seed, "of the draws, default 12345")->check(CLI::NonNegativeNumber)->group(group);
+  verb.add_option("--seed", options.seed, "of the draws, default 12345")->check(whole_number(0))->group(group);
 }
 
 }  // namespace

@@ -19,16 +19,16 @@ namespace fs = std::filesystem;
 constexpr TorchVerb verbs[] = {
     {"train", "train one model; all output goes to the folder of the run"},
     {"trial", "run one trial of a study, for job arrays and GNU parallel"},
-    {"eval", "loss, perplexity and bits per byte of a trained model"},
+    {"eval", "loss, perplexity and bits per byte; of a translator loss and BLEU"},
     {"inspect", "attention of a trained model: entropy, logits, maps, spectra"},
-    {"theory", "how the width of a head affects attention between random vectors"},
+    {"theory", "how the width of a head affects attention of random vectors"},
     {"generate", "continue a text with a trained model"},
     {"translate", "translate standard input, one line per line"},
-    {"verify", "compare logits, loss, gradients and ten steps with other implementations"},
-    {"import", "create a checkpoint from weights of nanoGPT, nGPT, Llama, Qwen3 or OLMo 2"},
-    {"export", "a trained model, with --absorb without its constants and gains"},
+    {"verify", "compare logits, loss and gradients with other implementations"},
+    {"import", "a checkpoint from weights of nanoGPT, nGPT, Llama, Qwen3, OLMo 2"},
+    {"export", "a model to pass on; --absorb: without its constants and gains"},
     {"bench", "measure speed and memory, as a share of the peak of the machine"},
-    {"doctor", "libtorch, threads, instruction set, BLAS, memory, and which data is found"},
+    {"doctor", "libtorch, threads, instruction set, memory; which data is found"},
 };
 
 }  // namespace
@@ -45,6 +45,13 @@ const char* description_of(const std::string& verb) {
   throw UsageError(verb, "there is no such verb.");
 }
 
+std::vector<VerbInfo> torch_verb_infos() {
+  ChildProcess child({torch_program().string(), "describe"});
+  const auto answer = child.read_line();
+  if (!answer) throw Error("describe", "stopped by a signal.", Exit::stopped);
+  return verb_info_of(nlohmann::json::parse(*answer)).verbs;
+}
+
 fs::path torch_program() {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
   const fs::path places[] = {here / "normlab-torch", here.parent_path() / "libexec/normlab/normlab-torch"};
@@ -55,13 +62,21 @@ fs::path torch_program() {
                      " or ", places[1].string(), ". `make build` builds it, `make install` installs both."));
 }
 
+void quiet_barriers() {
+  // By default a thread that waits for others spins for milliseconds, and takes the core from the one it waits for when
+  // the machine is busy. Neither changes a result. What the user has set stays.
+  ::setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
+}
+
 void hand_over(char** argv) {
   const fs::path program = torch_program();
+  quiet_barriers();
   ::execv(program.c_str(), argv);
   throw Error(program.string(), concat("cannot be started: ", std::strerror(errno), "."));
 }
 
 TrialSpeed measure_speed(const Config& config, int vocab_size, int jobs) {
+  quiet_barriers();
   ChildProcess child({torch_program().string(), "speed"});
   child.write_line(nlohmann::json({{"config", to_toml(config)}, {"vocab_size", vocab_size}, {"jobs", jobs}}).dump());
   const auto answer = child.read_line();

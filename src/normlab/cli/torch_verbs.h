@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "normlab/cli/verb_info.h"
 #include "normlab/config/config.h"
 #include "normlab/study/run/cost.h"
 
@@ -19,9 +20,14 @@ std::span<const TorchVerb> torch_verbs();
 // UsageError unless it is one of them.
 const char* description_of(const std::string& verb);
 bool is_torch_verb(const std::string& verb);
+// With their options, as normlab-torch describes them.
+std::vector<VerbInfo> torch_verb_infos();
 
 // normlab-torch beside this program, or where it is installed; Error when it is missing.
 std::filesystem::path torch_program();
+
+// Sets how threads of normlab-torch wait for each other, in the environment that it will see.
+void quiet_barriers();
 
 // This process becomes normlab-torch with the same arguments.
 [[noreturn]] void hand_over(char** argv);

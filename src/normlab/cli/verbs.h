@@ -9,6 +9,7 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/fields.h"
+#include "normlab/cli/usage.h"
 
 namespace normlab {
 
@@ -26,6 +27,8 @@ void add_schemes(CLI::App& app, Exit& exit);
 void add_config(CLI::App& app, Exit& exit);
 void add_score(CLI::App& app, Exit& exit);
 void add_bpe(CLI::App& app, Exit& exit);
+void add_completion(CLI::App& app, Exit& exit);
+void add_manual(CLI::App& app, Exit& exit);
 
 // Options that several verbs share.
 struct ConfigOptions {
@@ -37,9 +40,17 @@ struct ConfigOptions {
   std::vector<Setting> settings() const;  // files, then --data and --threads, then --set
 };
 
-std::vector<std::string> command_line();  // of this process
+// UsageError when the settings are those of a study; `verb` trains one model.
+void require_one_run(const std::vector<Setting>& settings, const std::string& verb);
 
-void print_line(const std::string& line);              // standard output
+std::vector<std::string> command_line();  // of this process
+// A command of this program that can be pasted into the shell: as it was called, with quotes where they are needed.
+std::string own_command(const std::vector<std::string>& words);
+std::string shell_word(const std::string& text);
+
+void print_line(const std::string& line);     // standard output
+void print_wrapped(const std::string& text);  // the same, in lines as wide as the terminal
+void print_labelled(const std::string& label, const std::string& text, size_t indent);  // wrapped to the terminal
 void print_json(const nlohmann::ordered_json& value);  // standard output; numbers that are not finite become null
 
 }  // namespace normlab

@@ -62,7 +62,7 @@ void list_fields(TrainConfig& c, FieldList& list) {
                "checkpoints with the lowest validation loss kept");
   list.integer("early_stop", c.early_stop, {.min = 0}, "evaluations without a better loss before stopping; 0 = never");
   list.integer("seed", c.seed, {.min = 0}, "seed of initial weights, batches and dropout");
-  list.integer("threads", c.threads, {.min = 0, .max = 4096}, "threads; 0 = all cores");
+  list.integer("threads", c.threads, {.min = 0, .max = 4096}, "threads; 0 = all cores, or one for a small model");
 }
 
 void list_fields(ProbeConfig& c, FieldList& list) {

@@ -20,6 +20,10 @@ std::string read_data_file(const fs::path& path) {
   std::error_code ignored;  // read_file says why a file cannot be read
   if (fs::is_other(fs::status(path, ignored)))
     throw DataError(path.string(), "is not a regular file; expected a text file.");
+  if (fs::is_directory(path, ignored))
+    throw DataError(path.string(),
+                    "is a folder; expected a text file. For a translator it may be a folder of aligned files: set "
+                    "translation.source and translation.target, as in recipes/gl-en-small.toml.");
   std::string text = read_file(path);
   if (text.empty()) throw DataError(path.string(), "is empty; expected text.");
   return text;

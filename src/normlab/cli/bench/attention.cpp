@@ -155,7 +155,7 @@ Exit bench_attention(AttentionOptions options) {
     bench.measure(std::move(contenders));
     if (stop_requested()) break;
   }
-  return bench.report("normlab bench decode");
+  return bench.report("bench decode");
 }
 
 }  // namespace
@@ -165,7 +165,7 @@ void add_bench_attention(CLI::App& bench, Exit& exit) {
       bench.add_subcommand("attention", "causal attention alone, forward and backward: 12 heads of 64 channels");
   auto options = std::make_shared<AttentionOptions>();
   verb->add_option("--lengths", options->lengths, "numbers of tokens, default 256 512 1024 2048 4096 8192")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(whole_number(1, 1 << 20))
       ->type_name("T");
   options->bench.add_to(*verb, {"fused", "composite", "sdpa"});
   verb->footer(

@@ -124,7 +124,7 @@ Exit bench_beam(BeamBenchOptions options) {
     contenders.push_back(ours ? contender(work, path, label) : peer(options, work, lengths, label));
   }
   bench.measure(std::move(contenders));
-  return bench.report("normlab translate --run RUN");
+  return bench.report("translate RUN");
 }
 
 }  // namespace
@@ -134,8 +134,8 @@ void add_bench_beam(CLI::App& bench, Exit& exit) {
   auto options = std::make_shared<BeamBenchOptions>();
   verb->add_option("--run", options->run, "run or checkpoint of a translator")->required()->type_name("DIR");
   verb->add_option("--input", options->input, "lines to translate")->required()->type_name("FILE");
-  verb->add_option("--sentences", options->sentences, "number of lines to use; 0 = all")->check(CLI::NonNegativeNumber);
-  verb->add_option("--batch", options->batch, "lines per batch, default 64")->check(CLI::Range(1, 4096));
+  verb->add_option("--sentences", options->sentences, "number of lines to use; 0 = all")->check(whole_number(0));
+  verb->add_option("--batch", options->batch, "lines per batch, default 64")->check(whole_number(1, 4096));
   verb->add_option("--python", options->python, "a Python with CTranslate2, for its path")->type_name("PROGRAM");
   verb->add_option("--peer", options->peer, "the script that runs CTranslate2, default bench/ctranslate2_peer.py")
       ->type_name("FILE");

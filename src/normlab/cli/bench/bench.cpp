@@ -172,7 +172,7 @@ Exit Bench::report(const std::string& next) {
     log_line(concat("stopped; ", rows_.size(), " rows were measured"));
     return Exit::stopped;
   }
-  log_line(concat("next: ", next));
+  log_line(concat("next: ", own_command({}), " ", next));
   return Exit::done;
 }
 

@@ -45,9 +45,9 @@ void BenchOptions::add_measuring_to(CLI::App& verb, const std::vector<std::strin
   verb.add_option("--path", paths, concat("one or more of ", join(known_paths, ", ")))
       ->check(CLI::IsMember(known_paths))
       ->type_name("PATH");
-  verb.add_option("--threads", threads, "threads, 0 for all cores")->check(CLI::Range(0, 4096))->type_name("N");
+  verb.add_option("--threads", threads, "threads, 0 for all cores")->check(whole_number(0, 4096))->type_name("N");
   verb.add_option("--repeat", repeat, "repetitions of each row; default: about 15 s per config, 5 to 50")
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole_number(1, 1000000))
       ->type_name("N");
   verb.add_flag("--json", json, "machine-readable output");
 }

@@ -53,7 +53,7 @@ Exit bench_decode(BenchOptions options) {
     bench.measure(std::move(contenders));
     if (stop_requested()) break;
   }
-  return bench.report("normlab bench step");
+  return bench.report("bench step");
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ Exit bench_ops(BenchOptions chosen) {
       bench.measure(std::move(contenders));
     }
   }
-  return bench.report("normlab bench step");
+  return bench.report("bench step");
 }
 
 }  // namespace

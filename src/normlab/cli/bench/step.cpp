@@ -125,7 +125,7 @@ Exit bench_step(StepOptions options) {
     bench.measure(contenders_of(options, config));
     if (stop_requested()) break;
   }
-  return bench.report("normlab bench attention");
+  return bench.report("bench attention");
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ Exit bench_study(StudyOptions options) {
     bench.measure(std::move(contenders));
     if (stop_requested()) break;
   }
-  return bench.report("normlab compare --config recipes/lp-shakespeare-quick.toml --out studies/quick");
+  return bench.report("compare --config recipes/lp-shakespeare-quick.toml --out studies/quick");
 }
 
 }  // namespace

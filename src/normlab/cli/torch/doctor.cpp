@@ -56,9 +56,7 @@ void add_doctor(CLI::App& app, Exit&) {
     const nlohmann::ordered_json found = examine();
     if (*json) return print_json(found);
     for (const auto& [key, value] : found.items()) {
-      std::string label = key;
-      label.resize(std::max<size_t>(label.size() + 2, 24), ' ');
-      print_line(label + (value.is_string() ? value.get<std::string>() : value.dump()));
+      print_labelled(key, value.is_string() ? value.get<std::string>() : value.dump(), 24);
     }
   });
 }

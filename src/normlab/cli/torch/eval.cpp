@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "normlab/base/text.h"
+#include "normlab/cli/torch/translator.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/data/corpus.h"
 #include "normlab/data/dataset.h"
@@ -20,6 +21,9 @@ struct EvalOptions {
 
 Exit evaluate_model(const EvalOptions& options) {
   use_threads(options.threads);
+  if (is_translator(options.model))
+    return evaluate_translator(
+        {.model = options.model, .data = options.data, .pairs = options.windows, .json = options.json});
   const LoadedModel loaded = load_model(options.model);
   const Config& config = loaded.config;
   const bool other_text = !options.data.empty();
@@ -47,7 +51,7 @@ Exit evaluate_model(const EvalOptions& options) {
   } else {
     print_line(concat("checkpoint          ", loaded.folder.string(), " (step ", loaded.step, ")"));
     print_line(concat("loss                ", fixed(*loss, 4), " nats per token over ", size.tokens, " tokens"));
-    print_line(concat("perplexity          ", fixed(std::exp(*loss), 4), " a token"));
+    print_line(concat("perplexity          ", fixed(std::exp(*loss), 4), " per token"));
     print_line(concat("bits per character  ", fixed(per_character, 4)));
     print_line(concat("bits per byte       ", fixed(per_byte, 4)));
   }
@@ -59,13 +63,15 @@ Exit evaluate_model(const EvalOptions& options) {
 void add_eval(CLI::App& app, Exit& exit) {
   auto* verb = add_torch_verb(app, "eval");
   auto options = std::make_shared<EvalOptions>();
-  verb->add_option("model", options->model, "run or checkpoint")->required()->type_name("DIR");
-  verb->add_option("--data", options->data, "another text; default: the held-out fold of the training text")
-      ->type_name("NAME|FILE");
-  verb->add_option("--windows", options->windows, "windows to evaluate, 0 for all")->check(CLI::NonNegativeNumber);
-  verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
+  verb->add_option("run,--run", options->model, "run or checkpoint")->required()->type_name("DIR");
+  verb->add_option("--data", options->data,
+                   "another text, of a translator a folder; default: the held-out or development text")
+      ->type_name("NAME|FILE|DIR");
+  verb->add_option("--windows", options->windows, "windows, of a translator pairs, to evaluate; 0 for all")
+      ->check(whole_number(0));
+  verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(whole_number(0));
   verb->add_flag("--json", options->json, "machine-readable output");
-  verb->footer("Example:\n  normlab eval runs/lp3 --json");
+  verb->footer("Examples:\n  normlab eval runs/lp3\n  normlab eval runs/gl-en --json");
   verb->callback([options, &exit] { exit = evaluate_model(*options); });
 }
 

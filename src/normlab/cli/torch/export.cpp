@@ -10,12 +10,19 @@
 namespace normlab {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct ExportOptions {
   std::string model, out;
-  bool absorb = false, json = false;
+  bool absorb = false, optimizer = false, json = false;
 };
 
+constexpr const char* optimizer_file = "optimizer.safetensors";
+
 Exit export_model(const ExportOptions& options) {
+  if (options.absorb && options.optimizer)
+    throw UsageError("--optimizer",
+                     "does not go with --absorb: the moments belong to the weights as they were trained.");
   LoadedModel loaded = load_model(options.model);
   std::vector<std::string> absorbed, kept;
   Config config = loaded.config;
@@ -31,13 +38,15 @@ Exit export_model(const ExportOptions& options) {
   // The moments of the optimiser are those of training; a new one has none.
   const AdamW optimizer(model.parameters(), {});
   save_checkpoint(options.out, model, optimizer, {.step = loaded.step}, loaded.tokenizer, config);
+  fs::remove(fs::path(options.out) / optimizer_file);
+  if (options.optimizer) fs::copy_file(loaded.folder / optimizer_file, fs::path(options.out) / optimizer_file);
   if (options.json) {
     print_json({{"out", options.out}, {"absorbed", absorbed}, {"kept", kept}});
     return Exit::done;
   }
   for (const std::string& line : absorbed) print_line("absorbed: " + line);
   for (const std::string& line : kept) print_line("kept:   " + line);
-  print_line(concat("model in ", options.out, "\nnext: normlab eval ", options.out));
+  print_line(concat("model in ", options.out, "\nnext: ", own_command({"eval", options.out})));
   return Exit::done;
 }
 
@@ -46,10 +55,11 @@ Exit export_model(const ExportOptions& options) {
 void add_export(CLI::App& app, Exit& exit) {
   auto* verb = add_torch_verb(app, "export");
   auto options = std::make_shared<ExportOptions>();
-  verb->add_option("model", options->model, "run or checkpoint")->required()->type_name("DIR");
+  verb->add_option("run,--run", options->model, "run or checkpoint")->required()->type_name("DIR");
   verb->add_option("-o,--out", options->out, "new folder for the model")->required()->type_name("DIR");
   verb->add_flag("--absorb", options->absorb,
                  "absorb constants and gains into weights where the logits stay the same; says what is kept and why");
+  verb->add_flag("--optimizer", options->optimizer, "with the optimiser's moments, twice the size of the model");
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->footer("Example:\n  normlab export runs/angpt --absorb --out exported");
   verb->callback([options, &exit] { exit = export_model(*options); });

@@ -19,7 +19,7 @@ struct GenerateOptions {
 };
 
 Exit generate_text(const GenerateOptions& options) {
-  use_threads(options.threads);
+  use_threads(decoding_threads(options.threads));
   const LoadedModel loaded = load_model(options.model);
   const auto encoded = loaded.tokenizer.encode(options.prompt, "--prompt");
   if (encoded.empty()) throw UsageError("--prompt", "is empty; give at least one character.");
@@ -48,18 +48,18 @@ void add_generate(CLI::App& app, Exit& exit) {
   auto* verb = add_torch_verb(app, "generate");
   auto options = std::make_shared<GenerateOptions>();
   SampleOptions& sample = options->sample;
-  verb->add_option("model", options->model, "run or checkpoint")->required()->type_name("DIR");
+  verb->add_option("run,--run", options->model, "run or checkpoint")->required()->type_name("DIR");
   verb->add_option("--prompt", options->prompt, "text to continue; default: a line break")->type_name("TEXT");
-  verb->add_option("--tokens", sample.max_tokens, "tokens to generate, default 500")->check(CLI::NonNegativeNumber);
+  verb->add_option("--tokens", sample.max_tokens, "tokens to generate, default 500")->check(whole_number(0));
   verb->add_option("--temperature", sample.temperature, "default 1; 0 takes the most probable token")
-      ->check(CLI::Range(0.0, 100.0));
-  verb->add_option("--top-k", sample.top_k, "sample from the k most probable tokens; 0 = all")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_between(0, 100));
+  verb->add_option("--top-k", sample.top_k, "sample from the k most probable tokens; 0 = all")->check(whole_number(0));
   verb->add_option("--top-p", sample.top_p,
                    "sample from the most probable tokens that make up this share of what --top-k keeps")
-      ->check(CLI::Range(0.0, 1.0));
-  verb->add_option("--seed", sample.seed, "the same seed gives the same text")->check(CLI::NonNegativeNumber);
-  verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
+      ->check(number_between(0, 1));
+  verb->add_option("--seed", sample.seed, "the same seed gives the same text")->check(whole_number(0));
+  verb->add_option("--threads", options->threads, "threads; default: one, which is fastest for a token at a time")
+      ->check(whole_number(0));
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->footer("Example:\n  normlab generate runs/lp3 --prompt 'ROMEO:' --temperature 0.8 --top-k 40");
   verb->callback([options, &exit] { exit = generate_text(*options); });

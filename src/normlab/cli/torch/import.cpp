@@ -47,7 +47,7 @@ Exit import_weights(const ImportOptions& options) {
   config.data.source = options.data;
   const AdamW optimizer(model.parameters(), {});
   save_checkpoint(options.out, model, optimizer, {}, corpus.tokenizer, config);
-  print_line(concat("checkpoint in ", options.out, "\nnext: normlab eval ", options.out));
+  print_line(concat("checkpoint in ", options.out, "\nnext: ", own_command({"eval", options.out})));
   return Exit::done;
 }
 

@@ -3,8 +3,10 @@
 #include <memory>
 
 #include "normlab/base/file.h"
+#include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/torch/inspect_page.h"
+#include "normlab/cli/torch/translator.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/data/corpus.h"
 #include "normlab/data/dataset.h"
@@ -59,6 +61,12 @@ std::vector<std::string> labels_of(const Tokenizer& tokenizer, const torch::Tens
 
 Exit inspect_model(const InspectOptions& options) {
   use_threads(options.threads);
+  if (is_translator(options.model)) {
+    if (!options.text.empty() || !options.heads.empty())
+      throw UsageError("inspect", "--text and --head are for language models; leave them out for a translator.");
+    return inspect_translator(
+        {.model = options.model, .out = options.out, .pairs = options.windows, .json = options.json});
+  }
   LoadedModel loaded = load_model(options.model);
   const Config& config = loaded.config;
   std::vector<HeadPlace> heads;
@@ -88,7 +96,7 @@ Exit inspect_model(const InspectOptions& options) {
   const torch::Tensor shown = batch.inputs.slice(0, 0, 1).slice(1, 0, options.tokens);
   page.maps = attention_maps(loaded.model, shown, heads);
   page.labels = labels_of(loaded.tokenizer, shown.contiguous());
-  page.warnings = Watchdog(0).after_probe(loaded.step, page.found.readings);
+  page.warnings = Watchdog(0, bounds_logits(config.norm)).after_probe(loaded.step, page.found.readings);
 
   const fs::path out = options.out.empty() ? fs::path(options.model) / "inspect.html" : fs::path(options.out);
   fs::path json_file = out;
@@ -101,7 +109,7 @@ Exit inspect_model(const InspectOptions& options) {
     return Exit::done;
   }
   print_line(inspect_verdict(page));
-  for (const std::string& warning : page.warnings) print_line(concat("warning: ", warning));
+  for (const std::string& warning : page.warnings) print_line(concat(warning_label(STDOUT_FILENO), warning));
   print_line(concat("\npage: ", out.string(), "\ndata: ", json_file.string()));
   return Exit::done;
 }
@@ -111,23 +119,24 @@ Exit inspect_model(const InspectOptions& options) {
 void add_inspect(CLI::App& app, Exit& exit) {
   auto* verb = add_torch_verb(app, "inspect");
   auto options = std::make_shared<InspectOptions>();
-  verb->add_option("model", options->model, "run or checkpoint")->required()->type_name("DIR");
+  verb->add_option("run,--run", options->model, "run or checkpoint")->required()->type_name("DIR");
   verb->add_option("--text", options->text, "another text; default: the held-out fold of the training text")
       ->type_name("NAME|FILE");
   verb->add_option("--head", options->heads,
                    "heads whose attention is drawn; default: those with the lowest and highest entropy and "
                    "the one with the largest logit")
       ->type_name("LAYER.HEAD");
-  verb->add_option("--windows", options->windows, "windows of the text to measure")->check(CLI::PositiveNumber);
-  verb->add_option("--tokens", options->tokens, "tokens of the first window to draw")->check(CLI::Range(2, 128));
+  verb->add_option("--windows", options->windows, "windows, of a translator pairs, to measure")->check(whole_number(1));
+  verb->add_option("--tokens", options->tokens, "tokens of the first window to draw")->check(whole_number(2, 128));
   verb->add_option("-o,--out", options->out,
                    "page to write; its data is written next to it as .json; default DIR/inspect.html")
       ->type_name("FILE");
-  verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
+  verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(whole_number(0));
   verb->add_flag("--json", options->json, "print the data on standard output");
   verb->footer(
       concat("Examples:\n"
              "  normlab inspect runs/lp3\n"
+             "  normlab inspect runs/gl-en\n"
              "  normlab inspect runs/lp3 --text play.txt --head 0.1 --head 2.3 --out play.html\n",
              definitions()));
   verb->callback([options, &exit] { exit = inspect_model(*options); });

@@ -5,6 +5,7 @@
 
 #include "normlab/base/text.h"
 #include "normlab/cli/torch/verbs.h"
+#include "normlab/config/flops.h"
 #include "normlab/train/progress.h"
 
 namespace normlab {
@@ -14,6 +15,16 @@ CLI::App* add_torch_verb(CLI::App& app, const char* name) { return app.add_subco
 void use_threads(int threads) {
   at::set_num_threads(threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
 }
+
+int training_threads(const Config& config) {
+  // Of a step; below it a second thread waits longer than it works (docs/kernels.md).
+  constexpr double least_flops = 1e9;
+  constexpr int any_vocabulary = 256;
+  const bool small = flops_of_step(config, any_vocabulary) < least_flops;
+  return config.train.threads > 0 || !small ? config.train.threads : 1;
+}
+
+int decoding_threads(int threads) { return threads > 0 ? threads : 1; }
 
 std::string progress_text(const Progress& p) {
   return concat("step ", p.step, "/", p.max_steps, "  loss ", significant(p.loss, 4),

@@ -102,7 +102,7 @@ void add_theory(CLI::App& app, Exit& exit) {
   auto* verb = add_torch_verb(app, "theory");
   auto options = std::make_shared<TheoryOptions>();
   verb->add_option("-o,--out", options->out, "folder for charts as SVG; default: no charts")->type_name("DIR");
-  verb->add_option("--seed", options->seed, "of the random vectors")->check(CLI::NonNegativeNumber);
+  verb->add_option("--seed", options->seed, "of the random vectors")->check(whole_number(0));
   verb->add_flag("--json", options->json, "machine-readable output");
   verb->footer(
       "The claims of docs/theory.md, measured: spread, Frobenius norm and bound of the logits, entropy, share of "

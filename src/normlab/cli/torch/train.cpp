@@ -1,11 +1,17 @@
 // normlab train: one run, from a configuration to a folder.
+#include <ATen/Parallel.h>
+
 #include <ctime>
 #include <filesystem>
 #include <memory>
 
+#include "normlab/base/prose.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/torch/verbs.h"
+#include "normlab/config/flops.h"
+#include "normlab/data/dataset.h"
+#include "normlab/study/trial/trial_speed.h"
 #include "normlab/train/session.h"
 #include "normlab/train/translation_trainer.h"
 
@@ -32,6 +38,7 @@ LoadedConfig wanted_config(const TrainOptions& options, bool resuming) {
   std::vector<Setting> settings;
   if (resuming && options.config.files.empty()) settings = read_toml(RunDir::open(options.out).config().string());
   for (Setting& setting : options.config.settings()) settings.push_back(std::move(setting));
+  require_one_run(settings, "train");
   return resolve_config(settings);
 }
 
@@ -45,8 +52,12 @@ nlohmann::ordered_json summary(const TrainingRun& trainer, const std::string& fo
                                 {"train_seconds", state.train_seconds},
                                 {"train_cpu_seconds", state.train_cpu_seconds}};
   if (state.last_eval >= 0) out["val_loss"] = state.val_loss;
-  if (state.best_step >= 0) out["best_loss"] = state.best_loss, out["best_step"] = state.best_step;
-  if (!state.bleus.empty()) out["val_bleu"] = state.bleus.back(), out["best_bleu"] = best_bleu(state);
+  // The best step of a translator is that of its BLEU, and its lowest loss may be of another.
+  const bool translator = !state.bleus.empty();
+  if (state.best_step >= 0) out["best_loss"] = state.best_loss;
+  if (state.best_step >= 0 && !translator) out["best_step"] = state.best_step;
+  if (translator)
+    out["val_bleu"] = state.bleus.back(), out["best_bleu"] = best_bleu(state), out["best_bleu_step"] = state.best_step;
   if (state.test_bleu >= 0.0) out["test_bleu"] = state.test_bleu;
   return out;
 }
@@ -61,28 +72,55 @@ Exit report(const TrainingRun& trainer, const std::string& folder, Outcome outco
                 Exit::diverged);
   if (state.last_eval >= 0)
     log_line(concat("validation loss ", fixed(state.val_loss, 4), " nats per token at step ", state.last_eval,
-                    ", best ", fixed(state.best_loss, 4), " at step ", state.best_step));
+                    state.bleus.empty() ? ", best " : ", lowest ", fixed(state.best_loss, 4),
+                    state.bleus.empty() ? concat(" at step ", state.best_step) : ""));
   if (!state.bleus.empty())
-    log_line(concat("BLEU ", fixed(state.bleus.back(), 2), ", best ", fixed(best_bleu(state), 2),
+    log_line(concat("BLEU ", fixed(state.bleus.back(), 2), ", best ", fixed(best_bleu(state), 2), " at step ",
+                    state.best_step,
                     state.test_bleu >= 0.0 ? concat(", on the test text ", fixed(state.test_bleu, 2)) : ""));
   log_line(concat("run in ", folder));
   if (outcome == Outcome::interrupted) {
-    log_line(concat("stopped at step ", state.step, "; resume with: normlab train --resume --out ", folder));
+    log_line(concat("stopped at step ", state.step, "; resume with: ", own_command({"train", folder, "--resume"})));
     return Exit::stopped;
   }
-  log_line(state.bleus.empty() ? concat("next: normlab generate ", folder)
-                               : concat("next: normlab translate --run ", folder, " < FILE"));
+  log_line(concat("next: ", state.bleus.empty() ? own_command({"generate", folder})
+                                                : own_command({"translate", folder}) + " < FILE"));
   return Exit::done;
+}
+
+// How long the run will take, when that is long: from a few steps on this machine, before the first evaluation.
+void say_how_long(const Config& config, bool own_recipe) {
+  constexpr double long_run = 600.0, slowest_core = 1e10;  // seconds; operations/s
+  const bool translator = config.translation.wanted();
+  const int vocab_size = translator ? static_cast<int>(config.translation.bpe_operations) : 256;  // about
+  const int64_t held_out =
+      translator ? 0 : static_cast<int64_t>(fs::file_size(find_dataset(config.data.source))) / config.data.folds;
+  const double flops = flops_of_run(config, vocab_size, held_out);
+  if (flops < long_run * slowest_core) return;
+  Config measured = config;
+  measured.train.threads = at::get_num_threads();
+  const double seconds = flops / trial_speed(measured, vocab_size, /*jobs=*/1).flops_per_second;
+  if (seconds < long_run) return;
+  const char* small = translator ? "recipes/gl-en-small.toml" : "recipes/shakespeare-cpu.toml";
+  log_line(concat("about ", spoken_time(seconds), " for ", config.train.max_steps, " steps on this machine",
+                  own_recipe ? "" : concat("; a smaller model takes minutes: -c ", small)));
 }
 
 Exit train(TrainOptions options) {
   const bool resuming = options.resume && fs::exists(fs::path(options.out) / "config.toml");
-  if (options.resume && options.out.empty()) throw UsageError("--resume", "no run given. Name its folder with --out.");
+  if (options.resume && options.out.empty())
+    throw UsageError("--resume", "no run given. Name its folder: `normlab train RUN --resume`.");
   const LoadedConfig loaded = wanted_config(options, resuming);
   const Config& config = loaded.config;
   if (options.out.empty()) options.out = default_folder(config);
-  use_threads(config.train.threads);
+  use_threads(training_threads(config));
 
+  ProgressLine progress;
+  const auto show = [&](const std::string& phase) {  // what takes a while before the first step
+    if (options.quiet) return;
+    progress.redraws() ? progress.update(phase) : log_line(phase);
+  };
+  show(concat("reading ", config.data.source));
   const auto trainer =
       open_session({.config = config, .folder = options.out, .resuming = resuming, .command = command_line()});
   for (const std::string& note : loaded.notes) log_line(note);
@@ -91,13 +129,12 @@ Exit train(TrainOptions options) {
   log_line(concat(config.norm.name, ": ", si(static_cast<double>(trainer->parameter_count())), " parameters, ",
                   resuming ? concat("resuming from step ", trainer->state().step) : "starting", ", run in ",
                   options.out));
-  Outcome outcome;
-  {
-    ProgressLine progress;
-    outcome = trainer->run([&](const Progress& p) {
-      if (!options.quiet) progress.update(progress_text(p));
-    });
-  }
+  if (!options.quiet && !resuming) say_how_long(config, !options.config.files.empty());
+  if (trainer->state().last_eval < 0) show(concat("step 0/", config.train.max_steps, "  first evaluation"));
+  const Outcome outcome = trainer->run([&](const Progress& p) {
+    if (!options.quiet) progress.update(progress_text(p));
+  });
+  progress.finish();
   if (options.json) print_json(summary(*trainer, options.out, outcome));
   return report(*trainer, options.out, outcome);
 }
@@ -108,18 +145,17 @@ void add_train(CLI::App& app, Exit& exit) {
   auto* verb = add_torch_verb(app, "train");
   auto options = std::make_shared<TrainOptions>();
   options->config.add_to(*verb);
-  verb->add_option("-o,--out", options->out, "folder of the run; default runs/<time>-<scheme>")->type_name("DIR");
-  verb->add_flag("--resume", options->resume, "resume the run in --out bit-exactly from its latest checkpoint");
+  verb->add_option("run,-o,--out", options->out, "folder of the run; default runs/<time>-<scheme>")->type_name("DIR");
+  verb->add_flag("--resume", options->resume, "resume the run bit-exactly from its latest checkpoint");
   verb->add_flag("--json", options->json, "print a summary as JSON on standard output");
   verb->add_flag("-q,--quiet", options->quiet, "no progress line");
   verb->footer(
       "Examples:\n"
       "  normlab train --config recipes/shakespeare-cpu.toml --out runs/plain\n"
       "  normlab train -c recipes/shakespeare-cpu.toml --set norm.scheme=lp norm.p=2.5 data.fold=3 --out runs/lp\n"
-      "  normlab train --resume --out runs/lp\n"
+      "  normlab train runs/lp --resume\n"
       "--set probe.every=50 measures attention, gradients and updates during training; `normlab inspect --help` "
-      "defines "
-      "them.\n"
+      "defines them.\n"
       "Ctrl-C saves and exits with 75; a second Ctrl-C ends immediately. SIGUSR2 saves and continues.");
   verb->callback([options, &exit] { exit = train(*options); });
 }

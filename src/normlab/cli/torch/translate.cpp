@@ -115,32 +115,32 @@ void add_translate(CLI::App& app, Exit& exit) {
   auto* verb = add_torch_verb(app, "translate");
   auto options = std::make_shared<TranslateOptions>();
   SampleOptions& sample = options->sample;
-  verb->add_option("--run", options->run, "run or checkpoint of a translator")->required()->type_name("DIR");
+  verb->add_option("run,--run", options->run, "run or checkpoint of a translator")->required()->type_name("DIR");
   verb->add_option("--average", options->average, "average the run's last N checkpoints (train.keep_last)")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->type_name("N");
   verb->add_option("--beam", options->beam, "hypotheses of the search, 1 is greedy; default: the run's")
-      ->check(CLI::Range(1, 1000));
+      ->check(whole_number(1, 1000));
   verb->add_option("--length-penalty", options->length_penalty, "exponent, 0 is none; default: the run's")
-      ->check(CLI::Range(0.0, 10.0));
+      ->check(number_between(0, 10));
   verb->add_option("--n-best", options->n_best, "translations per line, as number, score and text separated by tabs")
-      ->check(CLI::Range(1, 1000));
+      ->check(whole_number(1, 1000));
   verb->add_option("--batch", options->batch, "lines per batch, default 64; changes only the speed")
-      ->check(CLI::Range(1, 4096));
+      ->check(whole_number(1, 4096));
   verb->add_option("--temperature", sample.temperature, "above 0: sample translations instead of searching")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(number_between(0, 100));
   verb->add_option("--top-k", sample.top_k, "sample from the k most probable subwords; 0 = all")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--seed", sample.seed, "of the draws")->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0));
+  verb->add_option("--seed", sample.seed, "of the draws")->check(whole_number(0));
   verb->add_option("--detokenize", options->detokenize,
                    "undo Moses tokenisation with the rules of this language, such as en")
       ->type_name("LANGUAGE");
-  verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(CLI::NonNegativeNumber);
+  verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(whole_number(0));
   verb->footer(
       "Empty lines stay empty; bytes that are not UTF-8 are read as U+FFFD, control characters as spaces.\n"
       "Examples:\n"
-      "  normlab translate --run runs/gl-en < test.gl > test.out\n"
-      "  normlab translate --run runs/gl-en --beam 8 --n-best 4 --detokenize en < test.gl");
+      "  normlab translate runs/gl-en < test.gl > test.out\n"
+      "  normlab translate runs/gl-en --beam 8 --n-best 4 --detokenize en < test.gl");
   verb->callback([options, &exit] { exit = translate(*options); });
 }
 

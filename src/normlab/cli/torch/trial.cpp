@@ -30,10 +30,10 @@ Exit run_one(const TrialOptions& options) {
   const Plan plan = load_plan(options.folder);
   require_this_version(plan);
   if (!plan.is_tuned())
-    throw UsageError(
-        "trial",
-        concat("the tuning in ", options.folder, "/tuning has not ended. Run its trials first, with ", "normlab trial ",
-               options.folder, "/tuning N, or all with normlab compare --out ", options.folder, "."));
+    throw UsageError("trial",
+                     concat("the tuning in ", options.folder, "/tuning has not ended. Run its trials first, with ",
+                            own_command({"trial", options.folder + "/tuning"}), " N, or all with ",
+                            own_command({"compare", "--out", options.folder}), "."));
   const auto last = static_cast<int64_t>(plan.trials.size());
   if (options.number < 1 || options.number > last)
     throw UsageError("trial", concat("got number ", options.number, ", expected 1 to ", last, ", as ", options.folder,
@@ -52,7 +52,7 @@ Exit run_one(const TrialOptions& options) {
   });
   progress.finish();
   if (outcome != Outcome::interrupted) return report(name, trial);
-  log_line(concat(name, " stopped; resume with: normlab trial ", options.folder, " ", options.number));
+  log_line(concat(name, " stopped; resume with: ", own_command({"trial", options.folder, concat(options.number)})));
   return Exit::stopped;
 }
 

@@ -27,6 +27,10 @@ CLI::App* add_torch_verb(CLI::App& app, const char* name);
 
 // 0 means all cores. One OpenMP pool serves libtorch, MKL and our kernels.
 void use_threads(int threads);
+// Of train.threads, where 0 lets the program choose: one thread for small models, whose steps are too short to share.
+int training_threads(const Config& config);
+// Of --threads, where 0 lets the program choose: one, as a token at a time leaves nothing to share.
+int decoding_threads(int threads);
 
 std::string progress_text(const Progress& progress);  // of a run, one line
 
