@@ -153,8 +153,8 @@ EncoderDecoder import_translator(const ImportedTranslator& imported, const Safet
   for (const TensorPart& part : translator_parts(imported, model)) {
     const Tensor theirs = rows_of(load_tensor(file.at(prefix + part.theirs)), part), &to = ours.at(part.ours);
     if (theirs.sizes() != to.sizes())
-      throw DataError(file.path().string(), concat("'", part.theirs, "' is ", c10::concat(theirs.sizes()),
-                                                   ", expected ", c10::concat(to.sizes()), "."));
+      throw DataError(file.path().string(), concat("'", part.theirs, "' is ", c10::str(theirs.sizes()), ", expected ",
+                                                   c10::str(to.sizes()), "."));
     to.copy_(theirs);
     used.insert(prefix + part.theirs);
   }

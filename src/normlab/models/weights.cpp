@@ -68,8 +68,8 @@ void load_tensors(const std::filesystem::path& path, const NamedTensors& into) {
     const TensorView& view = file.at(name);
     if (tensor.sizes() != torch::IntArrayRef(view.shape) || torch_dtype(view.dtype) != tensor.scalar_type())
       throw DataError(path.string(),
-                      concat("tensor '", name, "' is ", c10::concat(torch_dtype(view.dtype), view.shape), ", expected ",
-                             c10::concat(tensor.scalar_type(), tensor.sizes()), ": it belongs to another model."));
+                      concat("tensor '", name, "' is ", c10::str(torch_dtype(view.dtype), view.shape), ", expected ",
+                             c10::str(tensor.scalar_type(), tensor.sizes()), ": it belongs to another model."));
   }
   for (const auto& [name, tensor] : into) tensor.copy_(load_tensor(file.at(name)));
 }

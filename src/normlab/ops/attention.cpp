@@ -75,7 +75,7 @@ void require_heads(const Tensor& qkv, int64_t n_heads, int64_t n_kv_heads) {
   if (qkv.dim() != 4 || n_kv_heads < 1 || n_heads + 2 * n_kv_heads != qkv.size(2) || n_heads % n_kv_heads != 0)
     throw Error("attention",
                 concat("qkv must be [b, t, n_heads + 2 n_kv_heads, d] with n_kv_heads a divisor of n_heads = ", n_heads,
-                       "; got ", c10::concat(qkv.sizes()), "."));
+                       "; got ", c10::str(qkv.sizes()), "."));
 }
 
 void record_largest(const Tensor& logits_bhts, MaxLogits& into) {

@@ -259,9 +259,8 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
 
 Tensor run_fused(const Tensor& q, const Tensor& kv, int64_t n_heads, const AttentionForm& form) {
   if (q.scalar_type() != torch::kFloat32 || !q.is_cpu())
-    throw Error("attention",
-                concat("the fused kernel takes float32 on the CPU; got ",
-                       c10::concat(q.scalar_type(), " on ", q.device()), ". Use model.kernels=composite."));
+    throw Error("attention", concat("the fused kernel takes float32 on the CPU; got ",
+                                    c10::str(q.scalar_type(), " on ", q.device()), ". Use model.kernels=composite."));
   return FusedAttention::apply(q, kv.is_same(q) ? std::nullopt : std::optional(kv), given(form.gain),
                                given(form.qk.learned_p), given(form.q_affine.weight), given(form.q_affine.bias),
                                given(form.k_affine.weight), given(form.k_affine.bias), make_call(q, kv, n_heads, form));
