@@ -135,11 +135,14 @@ std::vector<WeightConstraint> DecoderLm::constraints() {
   return constraints_of([this](const ParameterVisitor& visitor) { visit(visitor); }, scheme_);
 }
 
+void DecoderLm::visit_linears(const LinearVisitor& visitor) const {
+  for (const Block& block : blocks_) block.visit_linears(visitor);
+}
+
 void DecoderLm::pack_weights() const {
   if (config_.kernels != Kernels::fused) return;
   std::vector<std::pair<Tensor, PackedWeight*>> list = {{head_.defined() ? head_ : embedding_, packed_head_.get()}};
-  for (const Block& block : blocks_)
-    block.visit_linears([&](const Linear& linear) { list.emplace_back(linear.weight, linear.packed.get()); });
+  visit_linears([&](const Linear& linear) { list.emplace_back(linear.weight, linear.packed.get()); });
   at::parallel_for(0, static_cast<int64_t>(list.size()), 1, [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) list[i].second->pack(list[i].first);
   });

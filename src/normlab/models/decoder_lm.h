@@ -27,6 +27,7 @@ class DecoderLm {
   // The trainable ones among them, and what each is held to after a step.
   NamedTensors parameters();
   std::vector<WeightConstraint> constraints();
+  void visit_linears(const LinearVisitor& visitor) const;  // of the blocks
   // What a scheme does after a step besides the constraints: QK-clip, a power iteration of sigma-Reparam.
   void after_step();
   // Lays the weights out for the fused products, until they change: called once per step, before threads share them.

@@ -212,11 +212,15 @@ std::vector<WeightConstraint> EncoderDecoder::constraints() {
   return constraints_of([this](const ParameterVisitor& visitor) { visit(visitor); }, scheme_);
 }
 
+void EncoderDecoder::visit_linears(const LinearVisitor& visitor) const {
+  for (const auto* blocks : {&encoder_, &decoder_})
+    for (const Block& block : *blocks) block.visit_linears(visitor);
+}
+
 void EncoderDecoder::pack_weights() const {
   if (config_.kernels != Kernels::fused) return;
   std::vector<const Linear*> list;
-  for (const auto* blocks : {&encoder_, &decoder_})
-    for (const Block& block : *blocks) block.visit_linears([&](const Linear& linear) { list.push_back(&linear); });
+  visit_linears([&](const Linear& linear) { list.push_back(&linear); });
   at::parallel_for(0, static_cast<int64_t>(list.size()), 1, [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) list[i]->packed->pack(list[i]->weight);
   });

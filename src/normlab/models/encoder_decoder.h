@@ -69,9 +69,10 @@ class EncoderDecoder {
                      BeamState& beams) const;
 
   void visit(const ParameterVisitor& visitor);
-  NamedTensors state();                         // all that a checkpoint holds
-  NamedTensors parameters();                    // those that are trained
-  std::vector<WeightConstraint> constraints();  // one for each of parameters()
+  NamedTensors state();                                    // all that a checkpoint holds
+  NamedTensors parameters();                               // those that are trained
+  std::vector<WeightConstraint> constraints();             // one for each of parameters()
+  void visit_linears(const LinearVisitor& visitor) const;  // of the blocks
   void after_step();
   void pack_weights() const;
   EncoderDecoder alias() const;

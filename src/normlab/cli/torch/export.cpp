@@ -28,9 +28,7 @@ Exit export_model(const ExportOptions& options) {
     config.model.kernels = model.config().kernels;
     absorbed = result.absorbed, kept = result.kept;
   }
-  // The moments of the optimiser are those of training; a new one has none.
-  const AdamW optimizer(model.parameters(), {});
-  save_checkpoint(options.out, model, optimizer, {.step = loaded.step}, loaded.tokenizer, config);
+  save_model(options.out, model, loaded.step, loaded.tokenizer, config);
   if (options.json) {
     print_json({{"out", options.out}, {"absorbed", absorbed}, {"kept", kept}});
     return Exit::done;
