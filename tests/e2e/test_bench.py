@@ -89,6 +89,13 @@ def test_statistics_are_a_path_of_their_own(recipe):
     assert chosen(rows) == [("lp:1.5", "fused"), ("lp:1.5", "fused-stats")]
 
 
+def test_muon_is_a_path_of_its_own(recipe):
+    rows = bench("step", "--config", recipe, "--path", "fused", "fused-muon", "--memory")
+    check_rows(rows)
+    assert chosen(rows) == [("lp:1.5", "fused"), ("lp:1.5", "fused-muon")]
+    assert rows[1]["peak_bytes"] > 0
+
+
 def test_ops(recipe):
     rows = bench("ops", "--config", recipe)
     ops = ["linear", "linear_in", "linear_out", "add_norm", "gelu", "cross_entropy", "embedding", "adamw"]

@@ -14,6 +14,7 @@ ROPE = [*LP, "model.positions=rope"]
 RMS = ["norm.scheme=rms"]
 NGPT, ANGPT = ["norm.scheme=ngpt"], ["norm.scheme=angpt"]
 COSINE = ["norm.scheme=cosine"]
+MUON = ["optim.optimizer=muon"]
 OTHER_TEXT = "<another text>"
 
 
@@ -103,6 +104,7 @@ ROWS = {
     "data.tokenizer": Row("byte", ["first loss", "parameters"]),
     "data.folds": Row(5, ["first loss", "validation losses"], given=["data.fold=2"]),
     "data.fold": Row(2, ["first loss", "validation losses"]),
+    "optim.optimizer": learning("muon"),
     "optim.lr": rate(0.01),
     "optim.min_lr": rate(0.01),
     "optim.schedule": rate("linear"),
@@ -114,6 +116,9 @@ ROWS = {
     "optim.weight_decay": learning(1),
     "optim.clip": learning(0.01),
     "optim.gain_lr": learning(30, "norm.scheme=qknorm"),
+    "optim.adamw_lr": learning(0.01, *MUON),
+    "optim.momentum": learning(0.5, *MUON),
+    "optim.muon_scale": learning("original", *MUON),
     "train.max_steps": Row(5, ["logged steps", "tokens"], given=["optim.decay_steps=9"]),
     "train.batch_size": Row(5, ["first loss", "tokens"]),
     "train.accumulate": Row(2, ["first loss", "tokens"]),

@@ -39,9 +39,12 @@ def test_stopping_and_going_on_changes_nothing(text, tmp_path):
         expect_same(tmp_path / "whole", out)
 
 
-@pytest.mark.parametrize("scheme", ["ngpt", "angpt", "sigma-reparam", "qk-clip"])
-def test_what_a_scheme_remembers_is_in_the_checkpoint(text, tmp_path, scheme):
-    settings = [f"norm.scheme={scheme}", "optim.lr=0.01", "optim.decay_steps=12", "train.eval_every=6"]
+@pytest.mark.parametrize("scheme, optimizer", [
+    ("ngpt", "adamw"), ("angpt", "adamw"), ("sigma-reparam", "adamw"), ("qk-clip", "adamw"),
+    ("none", "muon"), ("ngpt", "muon"), ("angpt", "muon"), ("qk-clip", "muon")])
+def test_what_a_scheme_and_an_optimiser_remember_is_in_the_checkpoint(text, tmp_path, scheme, optimizer):
+    settings = [f"norm.scheme={scheme}", f"optim.optimizer={optimizer}", "optim.lr=0.01", "optim.decay_steps=12",
+                "train.eval_every=6"]
     settings += ["norm.qk_clip=0.001"] if scheme == "qk-clip" else []
     train(text, tmp_path / "whole", *settings, "train.max_steps=12")
     train(text, tmp_path / "parts", *settings, "train.max_steps=6")
@@ -49,12 +52,13 @@ def test_what_a_scheme_remembers_is_in_the_checkpoint(text, tmp_path, scheme):
     expect_same(tmp_path / "whole", tmp_path / "parts")
 
 
-def test_killed_at_random_moments(text, tmp_path):
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_killed_at_random_moments(text, tmp_path, optimizer):
     """SIGKILL between steps and inside checkpoint writes, again and again."""
-    train(text, tmp_path / "whole", *SETTINGS)
+    train(text, tmp_path / "whole", *SETTINGS, f"optim.optimizer={optimizer}")
     draw, out, kills = random.Random(4), tmp_path / "killed", 0
     while True:
-        process = start(text, out)
+        process = start(text, out, f"optim.optimizer={optimizer}")
         try:
             # Longer from time to time: on a busy machine the start alone takes as long.
             assert process.wait(draw.uniform(0.15, 0.9) * (1 + kills / 20)) == 0, process.stderr.read()

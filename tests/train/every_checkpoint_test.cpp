@@ -7,6 +7,7 @@
 #include "normlab/base/text.h"
 #include "normlab/infer/sample.h"
 #include "normlab/models/translate.h"
+#include "normlab/record/safetensors.h"
 #include "normlab/train/average.h"
 #include "normlab/train/session.h"
 #include "sandbox.h"
@@ -52,6 +53,7 @@ class EveryCheckpoint : public testing::Test {
       for (const char* each : {"translation.source=gl", "translation.target=en", "translation.bpe_operations=20",
                                "translation.batch_tokens=60", "translation.beam=2"})
         list.emplace_back(each);
+    list.insert(list.end(), also_.begin(), also_.end());
     list.push_back(concat("data.source=", (translator ? folder_.path() : folder_ / "text.txt").string()));
     std::vector<Setting> parsed;
     for (const std::string& each : list) parsed.push_back(parse_setting(each));
@@ -78,6 +80,7 @@ class EveryCheckpoint : public testing::Test {
       EXPECT_TRUE(torch::equal(whole[i].second, parts[i].second)) << whole[i].first;
   }
 
+  std::vector<std::string> also_;  // further settings
   int threads_ = at::get_num_threads();
   TemporaryFolder folder_;
 };
@@ -116,6 +119,23 @@ TEST_F(EveryCheckpoint, OfATranslator) {
     for (const char* name : {"whole", "parts"}) fs::remove_all(folder_ / name);
   }
   EXPECT_GT(trained, 15);
+}
+
+TEST_F(EveryCheckpoint, OfMuon) {
+  for (const auto& [scheme, translator] :
+       {std::pair("qk-clip", false), {"ngpt", false}, {"angpt", false}, {"rms", true}}) {
+    SCOPED_TRACE(scheme);
+    also_ = {"optim.optimizer=muon", "optim.adamw_lr=0.002"};
+    if (find_scheme(scheme).qk_clip > 0.0) also_.emplace_back("norm.qk_clip=0.01");  // a limit that it exceeds
+    expect_resumable(scheme, translator);
+    std::vector<std::string> kinds;
+    const SafetensorsFile file(folder_ / "whole/checkpoints/latest/optimizer.safetensors");
+    for (const TensorView& each : file.tensors())
+      if (const std::string kind = split(each.name, '.').front(); kinds.empty() || kinds.back() != kind)
+        kinds.push_back(kind);
+    EXPECT_EQ(kinds, (std::vector<std::string>{"mean", "momentum", "square", "step"}));
+    for (const char* name : {"whole", "parts"}) fs::remove_all(folder_ / name);
+  }
 }
 
 }  // namespace

@@ -137,9 +137,8 @@ TEST(GainRate, FusedAndCompositeOptimisersAgree) {
     AdamWSettings settings = with_gain_lr(gain_lr);
     settings.fused = fused;
     const Tensor weight = torch::tensor({{1.0F, -2.0F}}), gain = torch::tensor({3.0F}), norm = torch::tensor({3.0F});
-    const std::vector<Role> roles = {Role::weight, Role::qk_gain, Role::norm_gain};
-    AdamW optimizer({{"weight", weight}, {"gain", gain}, {"norm", norm}}, settings, {},
-                    with_roles ? roles : std::vector<Role>());
+    const Role gain_role = with_roles ? Role::qk_gain : Role::scale;
+    AdamW optimizer({{"weight", weight}, {"gain", gain, gain_role}, {"norm", norm, Role::norm_gain}}, settings);
     for (int step = 1; step <= 3; ++step) {
       const auto g = static_cast<float>(step);
       optimizer.step({{torch::tensor({{0.5F * g, 1.0F}}), torch::tensor({-0.25F * g}), torch::tensor({-0.25F * g})}},

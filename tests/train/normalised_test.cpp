@@ -104,7 +104,8 @@ TEST(NGpt, WeightsStayOnTheSphere) {
 
 // The mean loss of the last ten steps, from the first at the full rate: no warm-up, no weight decay.
 double trained_loss(const NormScheme& scheme, int n_layers, int steps) {
-  Stepper stepper(DecoderLm(shape(n_layers, 32, scheme), scheme, 20, 3), {.beta2 = 0.95, .weight_decay = 0.0});
+  Stepper stepper(DecoderLm(shape(n_layers, 32, scheme), scheme, 20, 3),
+                  AdamWSettings{.beta2 = 0.95, .weight_decay = 0.0});
   double last = 0.0;
   for (int step = 0; step < steps; ++step) {
     const StepResult result = stepper.step({batch(step)}, {.training = true, .step = step}, 1e-2, 1.0);

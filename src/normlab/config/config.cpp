@@ -17,6 +17,14 @@ template <>
 std::vector<std::string> enum_names<ScheduleKind>() {
   return {"cosine", "linear", "constant", "inverse_sqrt", "plateau"};
 }
+template <>
+std::vector<std::string> enum_names<OptimizerKind>() {
+  return {"adamw", "muon"};
+}
+template <>
+std::vector<std::string> enum_names<MuonScale>() {
+  return {"original", "match_rms_adamw"};
+}
 
 namespace {
 
@@ -31,7 +39,8 @@ void list_fields(DataConfig& c, FieldList& list) {
 
 void list_fields(OptimConfig& c, FieldList& list) {
   list.section("optim");
-  list.real("lr", c.lr, {.min = 0.0}, "peak learning rate of AdamW");
+  list.choice("optimizer", c.optimizer, "muon: Muon for the matrices of the blocks, AdamW for everything else");
+  list.real("lr", c.lr, {.min = 0.0}, "peak learning rate; with muon, that of the matrices");
   list.real("min_lr", c.min_lr, {.min = 0.0}, "learning rate at the end of the decay");
   list.choice("schedule", c.schedule, "how the rate falls after the warm-up; plateau: by BLEU, for translators only");
   list.integer("warmup_steps", c.warmup_steps, {.min = 0}, "steps of linear warm-up");
@@ -46,7 +55,13 @@ void list_fields(OptimConfig& c, FieldList& list) {
   list.real("weight_decay", c.weight_decay, {.min = 0.0, .max = 1.0},
             "weight decay of tensors with two or more dimensions");
   list.real("clip", c.clip, {.min = 0.0}, "largest global gradient norm; 0 = no clipping");
-  list.real("gain_lr", c.gain_lr, {.min = 0.0}, "learning rate of the gains of queries and keys, as a multiple of lr");
+  list.real("gain_lr", c.gain_lr, {.min = 0.0},
+            "learning rate of the gains of queries and keys, as a multiple of AdamW's");
+  list.real("adamw_lr", c.adamw_lr, {.min = 0.0},
+            "peak learning rate of AdamW beside Muon, on the schedule of lr; 0 = lr");
+  list.real("momentum", c.momentum, {.min = 0.0, .max = 0.999999}, "Nesterov momentum of Muon");
+  list.choice("muon_scale", c.muon_scale,
+              "factor of Muon's updates; original: max(1, rows/cols)^0.5, match_rms_adamw: 0.2 max(rows, cols)^0.5");
 }
 
 void list_fields(TrainConfig& c, FieldList& list) {
@@ -140,6 +155,9 @@ LoadedConfig resolve_config(const std::vector<Setting>& settings) {
   if (config.optim.min_lr > config.optim.lr)
     throw UsageError("optim.min_lr",
                      concat("got ", config.optim.min_lr, ", expected at most optim.lr = ", config.optim.lr, "."));
+  if (config.optim.adamw_lr > 0.0 && config.optim.lr == 0.0)
+    throw UsageError("optim.adamw_lr", concat("got ", config.optim.adamw_lr, " with optim.lr = 0, expected 0: AdamW's ",
+                                              "rate follows the schedule of optim.lr. Set optim.lr above 0."));
   if (config.optim.decay_steps == 0) config.optim.decay_steps = config.train.max_steps;
   check_translation(config.translation, config.norm, config.optim);
   if (config.translation.wanted() && config.translation.encoder_layers == 0)

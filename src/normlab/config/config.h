@@ -11,6 +11,8 @@ namespace normlab {
 
 enum class TokenUnit { characters, bytes };
 enum class ScheduleKind { cosine, linear, constant, inverse_sqrt, plateau };
+enum class OptimizerKind { adamw, muon };
+enum class MuonScale { original, match_rms_adamw };
 enum class BleuWords { rule_13a, intl, character, none, zh };  // in the order of score_tokenizers
 
 struct DataConfig {
@@ -21,6 +23,7 @@ struct DataConfig {
 };
 
 struct OptimConfig {
+  OptimizerKind optimizer = OptimizerKind::adamw;
   double lr = 1e-3;
   double min_lr = 1e-4;
   ScheduleKind schedule = ScheduleKind::cosine;
@@ -34,6 +37,9 @@ struct OptimConfig {
   double weight_decay = 0.1;
   double clip = 1.0;
   double gain_lr = 1.0;
+  double adamw_lr = 0.0;
+  double momentum = 0.95;
+  MuonScale muon_scale = MuonScale::match_rms_adamw;
 };
 
 struct TrainConfig {

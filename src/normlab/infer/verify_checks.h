@@ -28,10 +28,10 @@ template <class Model, class ModelBatch>
 torch::Tensor losses_of_steps(const SafetensorsFile& file, const Model& model, const ModelBatch& batch,
                               const Pass& pass) {
   const nlohmann::json optim = nlohmann::json::parse(reference_metadata(file, "optimizer"), nullptr, false);
-  BasicStepper<Model, ModelBatch> stepper(model, {.beta1 = optim.at("betas").at(0),
-                                                  .beta2 = optim.at("betas").at(1),
-                                                  .eps = optim.at("eps"),
-                                                  .weight_decay = optim.at("weight_decay")});
+  BasicStepper<Model, ModelBatch> stepper(model, AdamWSettings{.beta1 = optim.at("betas").at(0),
+                                                               .beta2 = optim.at("betas").at(1),
+                                                               .eps = optim.at("eps"),
+                                                               .weight_decay = optim.at("weight_decay")});
   std::vector<float> losses;
   for (int step = 0; step < optim.at("steps").get<int>(); ++step)
     losses.push_back(static_cast<float>(stepper.step({batch}, pass, optim.at("lr"), optim.at("clip_grad_norm")).loss));

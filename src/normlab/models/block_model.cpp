@@ -48,12 +48,16 @@ void BlockModel<Model>::after_step() {
 }
 
 template <class Model>
+void BlockModel<Model>::visit_linears(const LinearVisitor& visitor) const {
+  for (const auto* blocks : self().stacks())
+    for (const Block& block : *blocks) block.visit_linears(visitor);
+}
+
+template <class Model>
 void BlockModel<Model>::pack_weights() const {
   if (self().config().kernels != Kernels::fused) return;
   PackedProducts list = self().packed_outside_blocks();
-  for (const auto* blocks : self().stacks())
-    for (const Block& block : *blocks)
-      block.visit_linears([&](const Linear& linear) { list.emplace_back(linear.weight, linear.packed.get()); });
+  visit_linears([&](const Linear& linear) { list.emplace_back(linear.weight, linear.packed.get()); });
   at::parallel_for(0, static_cast<int64_t>(list.size()), 1, [&](int64_t begin, int64_t end) {
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) list[i].second->pack(list[i].first);
   });

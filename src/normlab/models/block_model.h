@@ -13,9 +13,10 @@ namespace normlab {
 template <class Model>
 class BlockModel {
  public:
-  NamedTensors state();                         // every tensor of a checkpoint, in a fixed order
-  NamedTensors parameters();                    // the trainable ones among them
-  std::vector<WeightConstraint> constraints();  // what each of parameters() is held to after a step
+  NamedTensors state();                                    // every tensor of a checkpoint, in a fixed order
+  NamedTensors parameters();                               // the trainable ones among them
+  std::vector<WeightConstraint> constraints();             // what each of parameters() is held to after a step
+  void visit_linears(const LinearVisitor& visitor) const;  // of the blocks
   // What a scheme does after a step besides the constraints: QK-clip, a power iteration of sigma-Reparam.
   void after_step();
   // Lays the weights out for the fused products, until they change: called once per step, before threads share them.

@@ -1,6 +1,7 @@
 #include "normlab/nn/attention.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "normlab/nn/observer.h"
 #include "normlab/nn/qk_gain.h"
@@ -64,15 +65,18 @@ Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int la
             .max_logits = qk_clip_ > 0.0 ? std::make_shared<MaxLogits>(n_heads_) : nullptr},
       out_(n_heads_ * d_head_, config.d_model, config.bias, fused_, options),
       gain_(layer_gain(config, scheme, options)) {
-  const auto map_to = [&](int64_t heads) {
-    Linear map(config.d_model, heads * d_head_, config.bias, fused_, options);
+  const auto map_to = [&](const std::vector<int64_t>& heads) {
+    Linear map(config.d_model, std::accumulate(heads.begin(), heads.end(), int64_t{0}) * d_head_, config.bias, fused_,
+               options);
+    map.maps.clear();
+    for (const int64_t each : heads) map.maps.push_back(each * d_head_);
     if (scheme.sigma_reparam) map.add_sigma();
     return map;
   };
   if (kind_ == AttentionKind::self)
-    qkv_ = map_to(n_heads_ + 2 * n_kv_heads_);
+    qkv_ = map_to({n_heads_, n_kv_heads_, n_kv_heads_});
   else
-    q_ = map_to(n_heads_), kv_ = map_to(2 * n_kv_heads_);
+    q_ = map_to({n_heads_}), kv_ = map_to({n_kv_heads_, n_kv_heads_});
   if (scheme.sigma_reparam) out_.add_sigma();
   if (scheme.learn_p) {
     const double above = scheme.p - 1.0, raw = above + std::log(-std::expm1(-above));  // softplus(raw) = above

@@ -6,6 +6,7 @@ namespace normlab {
 
 Linear::Linear(int64_t in, int64_t out, bool with_bias, bool fused, torch::TensorOptions options)
     : weight(torch::zeros({out, in}, options)),
+      maps{out},
       bias(with_bias ? torch::zeros({out}, options) : torch::Tensor()),
       packed(fused ? std::make_shared<PackedWeight>() : nullptr) {}
 

@@ -11,6 +11,7 @@ namespace normlab {
 
 struct Linear {
   torch::Tensor weight;                  // [out, in]
+  std::vector<int64_t> maps;             // rows of each map stacked in the weight: one, or q, k and v
   torch::Tensor bias;                    // [out] or undefined
   std::shared_ptr<PackedWeight> packed;  // shared with all copies; null: PyTorch's own product
   torch::Tensor gamma;                   // [1] of sigma-Reparam, or undefined

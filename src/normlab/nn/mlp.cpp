@@ -22,6 +22,7 @@ Mlp::Mlp(const ModelConfig& config, const NormScheme& scheme, torch::TensorOptio
       fused_(config.kernels == Kernels::fused),
       in_(config.d_model, (activation_ == Activation::swiglu ? 2 : 1) * config.d_ff, config.bias, fused_, options),
       out_(config.d_ff, config.d_model, config.bias, fused_, options) {
+  if (activation_ == Activation::swiglu) in_.maps = {config.d_ff, config.d_ff};
   if (scheme.sigma_reparam) in_.add_sigma(), out_.add_sigma();
   if (scheme.map_scale == MapScale::s_uv) {
     s_uv_ = scaled_parameter(in_.weight.size(0), {}, options);

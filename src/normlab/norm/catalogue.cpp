@@ -125,7 +125,8 @@ std::vector<NormScheme> make_catalogue() {
           .qk_clip = 100.0,
           .title = "W_q and W_k of a head scaled down after a step whose logits went too high",
           .equation = "gamma = min(1, tau / max S),  W_q, W_k <- sqrt(gamma) W_q, sqrt(gamma) W_k,  tau = 100",
-          .source = "Kimi K2, arXiv 2507.20534; with grouped keys W_q <- gamma W_q is our choice",
+          .source = "Kimi K2, arXiv 2507.20534, which trains with Muon (MuonClip): optim.optimizer=muon; "
+                    "with grouped keys W_q <- gamma W_q is our choice",
       },
       {
           .name = "sigma-reparam",

@@ -2,12 +2,11 @@
 // Constraints on weights are part of the update.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "normlab/config/config.h"
 #include "normlab/kernels/adamw.h"
-#include "normlab/nn/weight_constraint.h"
+#include "normlab/train/optimizer.h"
 
 namespace normlab {
 
@@ -18,20 +17,18 @@ struct AdamWSettings {
 };
 AdamWSettings adamw_settings(const OptimConfig& optim);
 
-// The gradients of all parameters, in their order.
-using Gradients = std::vector<torch::Tensor>;
-
-class AdamW {
+class AdamW : public Optimizer {
  public:
-  // `constraints` has one entry per parameter, or is empty for none; so has `roles`, or all have the same rate.
-  AdamW(NamedTensors parameters, AdamWSettings settings, std::vector<WeightConstraint> constraints = {},
-        const std::vector<Role>& roles = {});
+  AdamW(std::vector<Parameter> parameters, AdamWSettings settings);
 
-  // One update from the sum of the parts' gradients, scaled down to the norm `clip` (> 0) where theirs is larger.
-  // Gives the norm before that; where it is not finite, nothing is updated. The gradients are used up.
-  double step(const std::vector<Gradients>& parts, double lr, double clip);
-  // Moments and step counts under the parameters' names, sharing storage with the optimiser.
-  NamedTensors state() const;
+  double step(const std::vector<Gradients>& parts, double lr, double clip) override;
+  NamedTensors state() const override;  // moments and step counts
+
+  // The two halves of a step, for an optimiser that leaves some of its parameters to AdamW.
+  // Adds all parts to the first and gives the norm of the sum.
+  double add_parts(const std::vector<Gradients>& parts) const;
+  // From gradients times `factor`.
+  void update(const Gradients& gradients, double lr, double factor);
 
  private:
   // A piece of one parameter that a thread works on: flat, or a stripe of columns of a matrix.
@@ -41,16 +38,20 @@ class AdamW {
   void add_blocks(size_t parameter);
   template <class Work>
   void for_ranges(const Block& block, const Work& work) const;
-  void update(const AdamWSpec& spec, const AdamWBuffers& buffers, const Block& block) const;
-  double fused_step(const std::vector<Gradients>& parts, double lr, double clip);
-  double composite_step(const std::vector<Gradients>& parts, double lr, double clip);
-  double decay(size_t parameter) const { return parameters_[parameter].dim() >= 2 ? settings_.weight_decay : 0.0; }
+  template <class Work>
+  void for_blocks(const Work& work) const;
+  void update_block(const AdamWSpec& spec, const AdamWBuffers& buffers, const Block& block) const;
+  void fused_update(const Gradients& gradients, double lr, double factor);
+  void composite_update(const Gradients& gradients, double lr, double factor);
+  // As a multiple of the learning rate.
+  double rate(size_t parameter) const { return parameters_[parameter].role == Role::qk_gain ? settings_.gain_lr : 1.0; }
+  double decay(size_t parameter) const {
+    return parameters_[parameter].tensor.dim() >= 2 ? settings_.weight_decay : 0.0;
+  }
 
   AdamWSettings settings_;
-  std::vector<std::string> names_;
-  std::vector<torch::Tensor> parameters_, means_, squares_, steps_;
-  std::vector<double> rates_;  // multiples of the learning rate
-  std::vector<WeightConstraint> constraints_;
+  std::vector<Parameter> parameters_;
+  std::vector<torch::Tensor> means_, squares_, steps_;
   std::vector<Block> blocks_;
 };
 

@@ -84,8 +84,8 @@ fs::path checkpoint_folder(const fs::path& path) {
 
 struct CheckpointParts {
   NamedTensors weights;
-  const AdamW& optimizer;
-  const TrainState& state;
+  const Optimizer* optimizer;  // may be null
+  TrainState state;
   json vocabulary;
   const Config& config;
 };
@@ -93,7 +93,7 @@ struct CheckpointParts {
 void save(const fs::path& folder, const CheckpointParts& parts) {
   StagedFolder staged(folder);
   save_tensors(staged.path() / model_file, parts.weights, {{"format", "pt"}});
-  save_tensors(staged.path() / optimizer_file, parts.optimizer.state(), {});
+  if (parts.optimizer) save_tensors(staged.path() / optimizer_file, parts.optimizer->state(), {});
   update_state(staged.path(), parts.state);
   write_file_atomically(staged.path() / tokenizer_file, parts.vocabulary.dump(2) + "\n");
   write_file_atomically(staged.path() / config_file, to_toml(parts.config));
@@ -103,28 +103,33 @@ void save(const fs::path& folder, const CheckpointParts& parts) {
 
 }  // namespace
 
-void save_checkpoint(const fs::path& folder, DecoderLm& model, const AdamW& optimizer, const TrainState& state,
+void save_checkpoint(const fs::path& folder, DecoderLm& model, const Optimizer& optimizer, const TrainState& state,
                      const Tokenizer& tokenizer, const Config& config) {
-  save(folder, {model.state(), optimizer, state, tokenizer.to_json(), config});
+  save(folder, {model.state(), &optimizer, state, tokenizer.to_json(), config});
 }
 
-void save_checkpoint(const fs::path& folder, EncoderDecoder& model, const AdamW& optimizer, const TrainState& state,
+void save_checkpoint(const fs::path& folder, EncoderDecoder& model, const Optimizer& optimizer, const TrainState& state,
                      const PairVocabulary& vocabulary, const Config& config) {
-  save(folder, {model.state(), optimizer, state, vocabulary.to_json(), config});
+  save(folder, {model.state(), &optimizer, state, vocabulary.to_json(), config});
+}
+
+void save_model(const fs::path& folder, DecoderLm& model, int64_t step, const Tokenizer& tokenizer,
+                const Config& config) {
+  save(folder, {model.state(), nullptr, {.step = step}, tokenizer.to_json(), config});
 }
 
 void update_state(const fs::path& folder, const TrainState& state) {
   write_file_atomically(folder / state_file, to_json(state).dump(2) + "\n");
 }
 
-TrainState load_checkpoint(const fs::path& folder, DecoderLm& model, AdamW& optimizer) {
+TrainState load_checkpoint(const fs::path& folder, DecoderLm& model, Optimizer& optimizer) {
   load_tensors(folder / model_file, model.state());
   load_tensors(folder / optimizer_file, optimizer.state());
   require_checksums(folder);
   return read_state(folder / state_file);
 }
 
-TrainState load_checkpoint(const fs::path& folder, EncoderDecoder& model, AdamW& optimizer) {
+TrainState load_checkpoint(const fs::path& folder, EncoderDecoder& model, Optimizer& optimizer) {
   load_weights(folder, model);
   load_tensors(folder / optimizer_file, optimizer.state());
   return read_state(folder / state_file);

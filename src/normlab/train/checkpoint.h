@@ -1,4 +1,5 @@
-// A checkpoint: model.safetensors, optimizer.safetensors, state.json, tokenizer.json and config.toml in one folder.
+// A checkpoint: model.safetensors, optimizer.safetensors, state.json, tokenizer.json and config.toml in one folder. One
+// that no training resumes from has no optimizer.safetensors.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +10,7 @@
 #include "normlab/models/decoder_lm.h"
 #include "normlab/models/encoder_decoder.h"
 #include "normlab/record/run_dir.h"
-#include "normlab/train/adamw.h"
+#include "normlab/train/optimizer.h"
 
 namespace normlab {
 
@@ -29,18 +30,22 @@ struct TrainState {
 };
 
 // Written under a temporary name, synced and renamed: it is whole or it is not there.
-void save_checkpoint(const std::filesystem::path& folder, DecoderLm& model, const AdamW& optimizer,
+void save_checkpoint(const std::filesystem::path& folder, DecoderLm& model, const Optimizer& optimizer,
                      const TrainState& state, const Tokenizer& tokenizer, const Config& config);
 
-void save_checkpoint(const std::filesystem::path& folder, EncoderDecoder& model, const AdamW& optimizer,
+void save_checkpoint(const std::filesystem::path& folder, EncoderDecoder& model, const Optimizer& optimizer,
                      const TrainState& state, const PairVocabulary& vocabulary, const Config& config);
+
+// A model that is not trained any further here: without an optimiser's state.
+void save_model(const std::filesystem::path& folder, DecoderLm& model, int64_t step, const Tokenizer& tokenizer,
+                const Config& config);
 
 // Replaces state.json of a checkpoint whose weights stay as they are.
 void update_state(const std::filesystem::path& folder, const TrainState& state);
 
 // Fills model and optimiser; DataError when the checkpoint is damaged or of another model.
-TrainState load_checkpoint(const std::filesystem::path& folder, DecoderLm& model, AdamW& optimizer);
-TrainState load_checkpoint(const std::filesystem::path& folder, EncoderDecoder& model, AdamW& optimizer);
+TrainState load_checkpoint(const std::filesystem::path& folder, DecoderLm& model, Optimizer& optimizer);
+TrainState load_checkpoint(const std::filesystem::path& folder, EncoderDecoder& model, Optimizer& optimizer);
 // The weights alone.
 void load_weights(const std::filesystem::path& folder, EncoderDecoder& model);
 

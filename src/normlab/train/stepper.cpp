@@ -4,6 +4,7 @@
 #include <torch/autograd.h>
 
 #include <cmath>
+#include <map>
 
 #include "normlab/nn/observer.h"
 
@@ -33,11 +34,15 @@ std::vector<Tensor> tensors_of(Model& model) {
 }
 
 template <class Model>
-std::vector<Role> roles_of(Model& model) {
-  std::vector<Role> list;
-  model.visit([&](const std::string&, Tensor&, Role role) {
-    if (role != Role::state) list.push_back(role);
+std::vector<Parameter> trained_parameters(Model& model) {
+  std::map<const void*, std::vector<int64_t>> maps;  // of the weights of linear maps
+  model.visit_linears([&](const Linear& linear) { maps[linear.weight.unsafeGetTensorImpl()] = linear.maps; });
+  std::vector<Parameter> list;
+  model.visit([&](const std::string& name, Tensor& tensor, Role role) {
+    if (role != Role::state) list.push_back({name, tensor, role, {}, maps[tensor.unsafeGetTensorImpl()]});
   });
+  const std::vector<WeightConstraint> constraints = model.constraints();
+  for (size_t i = 0; i < list.size(); ++i) list[i].constraint = constraints[i];
   return list;
 }
 
@@ -49,19 +54,13 @@ std::vector<Model> replicate(Model model) {
   return replicas;
 }
 
-template <class Model>
-AdamWSettings matching(const Model& model, AdamWSettings settings) {
-  settings.fused = model.config().kernels == Kernels::fused;
-  return settings;
-}
-
 }  // namespace
 
 template <class Model, class ModelBatch>
-BasicStepper<Model, ModelBatch>::BasicStepper(Model model, AdamWSettings settings)
+BasicStepper<Model, ModelBatch>::BasicStepper(Model model, const OptimizerSettings& settings)
     : replicas_(replicate(std::move(model))),
-      optimizer_(replicas_.front().parameters(), matching(replicas_.front(), settings), replicas_.front().constraints(),
-                 roles_of(replicas_.front())) {
+      optimizer_(make_optimizer(settings, trained_parameters(replicas_.front()),
+                                replicas_.front().config().kernels == Kernels::fused)) {
   for (Model& replica : replicas_) parameters_.push_back(tensors_of(replica));
   sinks_.resize(replicas_.size());
 }
@@ -131,7 +130,7 @@ template <class Model, class ModelBatch>
 StepResult BasicStepper<Model, ModelBatch>::step(const std::vector<ModelBatch>& batches, Pass pass, double lr,
                                                  double clip) {
   StepResult result{.loss = differentiate(batches, pass)};
-  if (std::isfinite(result.loss)) result.grad_norm = optimizer_.step(gradients(), lr, clip);
+  if (std::isfinite(result.loss)) result.grad_norm = optimizer_->step(gradients(), lr, clip);
   result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
   if (result.finite) model().after_step();
   return result;

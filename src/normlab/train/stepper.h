@@ -5,7 +5,7 @@
 
 #include "normlab/models/decoder_lm.h"
 #include "normlab/models/encoder_decoder.h"
-#include "normlab/train/adamw.h"
+#include "normlab/train/make_optimizer.h"
 
 namespace normlab {
 
@@ -29,8 +29,8 @@ class BasicStepper {
  public:
   // With fused kernels the batch is split over the threads, each running whole layers on its own sequences without a
   // barrier, a few sequences at a time so that what one operator writes is still in the cache for the next; composite
-  // operators share the work of each operator instead. `settings.fused` follows the model.
-  BasicStepper(Model model, AdamWSettings settings);
+  // operators share the work of each operator instead. The optimiser uses the same kind of kernels as the model.
+  BasicStepper(Model model, const OptimizerSettings& settings);
 
   // `batches` are the passes of one step; their mean loss is minimised. `pass` belongs to the first of them, and its
   // observer sees all of them.
@@ -40,7 +40,7 @@ class BasicStepper {
   double differentiate(const std::vector<ModelBatch>& batches, Pass pass);
 
   Model& model() { return replicas_.front(); }
-  AdamW& optimizer() { return optimizer_; }
+  Optimizer& optimizer() { return *optimizer_; }
   const std::vector<torch::Tensor>& parameters() const { return parameters_.front(); }
 
  private:
@@ -50,7 +50,7 @@ class BasicStepper {
   std::vector<Model> replicas_;                         // the model, then aliases of it, one per thread
   std::vector<std::vector<torch::Tensor>> parameters_;  // of each replica, the same storage
   std::vector<GradientSink> sinks_;                     // of each replica, for the parts of a batch after its first
-  AdamW optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
 };
 
 using Stepper = BasicStepper<DecoderLm, Batch>;

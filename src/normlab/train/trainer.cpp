@@ -14,7 +14,7 @@ Trainer::Trainer(const Config& config, Corpus corpus, RunDir run)
       eval_windows_(eval_windows(split_.held_out, config.model.seq_len, config.train.eval_windows)),
       eval_size_(size_of_targets(corpus_, eval_windows_)),
       stepper_(DecoderLm(config.model, config.norm, corpus_.tokenizer.vocab_size(), seed()),
-               adamw_settings(config.optim)) {
+               optimizer_settings(config.optim)) {
   begin(corpus_.sha256,
         [&](const auto& path) { return load_checkpoint(path, stepper_.model(), stepper_.optimizer()); });
 }

@@ -33,7 +33,7 @@ TranslationTrainer::TranslationTrainer(const Config& config, TranslationData dat
       data_(std::move(data)),
       batches_(config, data_),
       dev_(first_pairs(data_.dev, config.train.eval_windows)),
-      stepper_(make_translator(config, data_.vocabulary.size(), seed()), adamw_settings(config.optim)) {
+      stepper_(make_translator(config, data_.vocabulary.size(), seed()), optimizer_settings(config.optim)) {
   if (!run_.latest())
     log_line(concat(data_.train.size(), " pairs, ", data_.vocabulary.size(), " subwords; ", data_.dropped.describe()));
   begin(data_.sha256, [&](const auto& path) { return load_checkpoint(path, stepper_.model(), stepper_.optimizer()); });

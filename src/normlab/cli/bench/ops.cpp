@@ -76,7 +76,7 @@ Op embedding_op(int64_t width, bool fused) {
 
 // Clip and update of one layer's weights.
 Op adamw_op(int64_t width, bool fused) {
-  NamedTensors parameters = {{"weight", torch::randn({12 * width, width})}};
+  const std::vector<Parameter> parameters = {{"weight", torch::randn({12 * width, width})}};
   auto optimizer = std::make_shared<AdamW>(parameters, AdamWSettings{.weight_decay = 0.1, .fused = fused});
   const Gradients gradients = {torch::randn({12 * width, width})};
   return {"adamw", 0.0, [=] { optimizer->step({gradients}, /*lr=*/1e-4, /*clip=*/1.0); }};

@@ -31,6 +31,13 @@ int64_t process_bytes(const std::string& key) {
   return 0;
 }
 
+// The kernels of a path, and its optimiser.
+Config step_config(const std::string& config, const std::string& scheme, const std::string& path) {
+  Config chosen = bench_config(config, scheme, path.starts_with("fused") ? "fused" : path);
+  if (path == "fused-muon") chosen.optim.optimizer = OptimizerKind::muon;
+  return chosen;
+}
+
 int64_t memory_of_steps(const Config& config) {
   const int64_t before = process_bytes("VmRSS");
   StepRunner runner(config);
@@ -57,7 +64,7 @@ Contender our_contender(const StepOptions& options, const std::string& config, c
                       : path == "fused-probe" ? Watch::everything
                                               : Watch::nothing;
   const bool watched = watch != Watch::nothing;
-  const Config model = bench_config(config, scheme, watched ? "fused" : path);
+  const Config model = step_config(config, scheme, path);
   auto runner = std::make_shared<StepRunner>(model, watch);
   Contender one;
   one.row = {.config = config,
@@ -110,7 +117,7 @@ Exit bench_step(StepOptions options) {
   BenchOptions& chosen = options.bench;
   if (options.print_memory) {
     const std::string scheme = chosen.schemes.empty() ? "" : chosen.schemes.front();
-    print_line(concat(memory_of_steps(bench_config(chosen.configs.at(0), scheme, chosen.paths.at(0)))));
+    print_line(concat(memory_of_steps(step_config(chosen.configs.at(0), scheme, chosen.paths.at(0)))));
     return Exit::done;
   }
   if (chosen.configs.empty()) chosen.configs = {"L", "S"};
@@ -131,10 +138,11 @@ Exit bench_step(StepOptions options) {
 }  // namespace
 
 void add_bench_step(CLI::App& bench, Exit& exit) {
-  auto* verb = bench.add_subcommand("step", "one training step: forward, backward, clip, AdamW");
+  auto* verb = bench.add_subcommand("step", "one training step: forward, backward, clip, update");
   auto options = std::make_shared<StepOptions>();
   options->bench.add_configs_to(*verb);
-  options->bench.add_to(*verb, {"fused", "fused-stats", "fused-probe", "composite", "torch-eager", "torch-compile"});
+  options->bench.add_to(
+      *verb, {"fused", "fused-stats", "fused-probe", "fused-muon", "composite", "torch-eager", "torch-compile"});
   verb->add_option("--peer", options->peer,
                    "a Python that can import torch: adds the paths torch-eager and torch-compile")
       ->type_name("PYTHON");
@@ -143,6 +151,7 @@ void add_bench_step(CLI::App& bench, Exit& exit) {
   verb->footer(
       "L: 6 layers, 6 heads, width 384, window 256, batch 16. S: 4 layers, 4 heads, width 128, window 64, batch 12.\n"
       "fused-stats: with statistics of attention; fused-probe: with everything that probe.every=1 measures.\n"
+      "fused-muon: with Muon in place of AdamW.\n"
       "Without --scheme L and S run none and lp:2.5, and a recipe its own; --scheme replaces a recipe's [norm].\n"
       "Examples:\n"
       "  normlab bench step --config L --scheme none qknorm lp:1 lp:inf --path fused\n"

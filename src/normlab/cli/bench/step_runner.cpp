@@ -9,7 +9,7 @@ namespace normlab {
 
 StepRunner::StepRunner(const Config& config, Watch watch)
     : config_(config),
-      stepper_(DecoderLm(config.model, config.norm, bench_vocab_size, /*seed=*/1), adamw_settings(config.optim)),
+      stepper_(DecoderLm(config.model, config.norm, bench_vocab_size, /*seed=*/1), optimizer_settings(config.optim)),
       watch_(watch) {
   const int64_t b = config.train.batch_size, t = config.model.seq_len;
   const auto windows = [&](uint64_t stream) {

@@ -35,10 +35,8 @@ Exit export_model(const ExportOptions& options) {
     config.model.kernels = model.config().kernels;
     absorbed = result.absorbed, kept = result.kept;
   }
-  // The moments of the optimiser are those of training; a new one has none.
-  const AdamW optimizer(model.parameters(), {});
-  save_checkpoint(options.out, model, optimizer, {.step = loaded.step}, loaded.tokenizer, config);
-  fs::remove(fs::path(options.out) / optimizer_file);
+  save_model(options.out, model, loaded.step, loaded.tokenizer, config);
+  // The moments belong to the training; they go along only when asked for.
   if (options.optimizer) fs::copy_file(loaded.folder / optimizer_file, fs::path(options.out) / optimizer_file);
   if (options.json) {
     print_json({{"out", options.out}, {"absorbed", absorbed}, {"kept", kept}});

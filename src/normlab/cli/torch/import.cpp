@@ -45,8 +45,7 @@ Exit import_weights(const ImportOptions& options) {
   config.norm = shape.norm;
   config.model = shape.model;
   config.data.source = options.data;
-  const AdamW optimizer(model.parameters(), {});
-  save_checkpoint(options.out, model, optimizer, {}, corpus.tokenizer, config);
+  save_model(options.out, model, /*step=*/0, corpus.tokenizer, config);
   print_line(concat("checkpoint in ", options.out, "\nnext: ", own_command({"eval", options.out})));
   return Exit::done;
 }

@@ -61,7 +61,7 @@ std::vector<double> seconds_of_translation(Config config, int vocab_size) {
   batch.source = {tokens, torch::full({b}, length, torch::kInt64)};
   batch.inputs_bt = batch.labels_bt = tokens;
   batch.outputs = make_output_vocabulary(std::vector<bool>(static_cast<size_t>(vocab_size), true));
-  TranslationStepper stepper(make_translator(config, vocab_size, /*seed=*/1), {});
+  TranslationStepper stepper(make_translator(config, vocab_size, /*seed=*/1), optimizer_settings(config.optim));
   return seconds_of_steps(stepper, std::vector(static_cast<size_t>(config.train.accumulate), batch), config);
 }
 
@@ -72,7 +72,7 @@ std::vector<double> seconds_of_run(const Config& config, int vocab_size) {
   const std::vector<Batch> batches(
       static_cast<size_t>(config.train.accumulate),
       {.inputs = tokens.slice(0, 0, b * t).view({b, t}), .targets = tokens.slice(0, 1, b * t + 1).view({b, t})});
-  Stepper stepper(DecoderLm(config.model, config.norm, vocab_size, /*seed=*/1), {});
+  Stepper stepper(DecoderLm(config.model, config.norm, vocab_size, /*seed=*/1), optimizer_settings(config.optim));
   return seconds_of_steps(stepper, batches, config);
 }
 

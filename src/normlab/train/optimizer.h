@@ -1,0 +1,39 @@
+// What every optimiser is given and does: an update of the parameters from the gradients of a batch's parts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "normlab/nn/weight_constraint.h"
+
+namespace normlab {
+
+struct Parameter {
+  std::string name;
+  torch::Tensor tensor;
+  Role role = Role::weight;
+  WeightConstraint constraint = {};
+  // Of a matrix of a block: the rows of each linear map stacked in it, one for a map alone, three for q, k and v. Empty
+  // for everything else, also for embeddings and the head.
+  std::vector<int64_t> maps = {};
+};
+
+// The gradients of all parameters, in their order.
+using Gradients = std::vector<torch::Tensor>;
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // One update from the sum of the parts' gradients, scaled down to the norm `clip` (> 0) where theirs is larger, and
+  // the constraints on the weights after it. Gives the norm before clipping; where it is not finite, nothing is
+  // updated. The gradients are used up.
+  virtual double step(const std::vector<Gradients>& parts, double lr, double clip) = 0;
+  // What a resumed run needs, under the parameters' names, sharing storage with the optimiser.
+  virtual NamedTensors state() const = 0;
+};
+
+// What gradients of that norm are multiplied by. torch's clip_grad_norm_ divides by norm + 1e-6; so do we, to match it.
+inline double clip_factor(double norm, double clip) { return clip > 0.0 && norm > clip ? clip / (norm + 1e-6) : 1.0; }
+
+}  // namespace normlab
