@@ -25,6 +25,7 @@ TEST(Prose, WrapBreaksBetweenWords) {
   EXPECT_EQ(wrap("one two three", 6), (Lines{"one", "two", "three"}));
   EXPECT_EQ(wrap("incomprehensible, or not", 8), (Lines{"incomprehensible,", "or not"}));
   EXPECT_EQ(wrap("\u00e9\u00e9 \u00e9\u00e9", 5), (Lines{"\u00e9\u00e9 \u00e9\u00e9"}));
+  EXPECT_EQ(wrap("a,  b", 5), (Lines{"a,  b"}));
   EXPECT_EQ(wrap("", 5), (Lines{""}));
 }
 

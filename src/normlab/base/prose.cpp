@@ -21,6 +21,7 @@ size_t columns_of(std::string_view text) {
 }
 
 std::vector<std::string> wrap(std::string_view text, size_t columns) {
+  if (columns_of(text) <= columns) return {std::string(text)};  // with its spaces as they are
   std::vector<std::string> lines(1);
   for (const std::string& word : split(text, ' ')) {
     if (word.empty()) continue;
