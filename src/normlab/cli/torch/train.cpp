@@ -120,7 +120,7 @@ Exit train(TrainOptions options) {
     if (options.quiet) return;
     progress.redraws() ? progress.update(phase) : log_line(phase);
   };
-  show(concat("reading ", config.data.source));
+  if (!resuming) show(concat("reading ", config.data.source));
   const auto trainer =
       open_session({.config = config, .folder = options.out, .resuming = resuming, .command = command_line()});
   for (const std::string& note : loaded.notes) log_line(note);
