@@ -148,14 +148,9 @@ def test_verify_passes_the_reference_files(kernels):
 def test_verify_and_import_list_the_sources_they_take(tmp_path):
     """One list in help, documents and messages, with a reference file for each source."""
     files = {path: safetensors.safe_open(path, "np").metadata()["source"]
-<<<<<<< ours
              for path in (ROOT / "tests/reference").glob("*.safetensors") if path.stem != "torch-muon"}
-    listed = re.search(r"metadata `source`: ([^.]*)\.", run("verify", "--help", check=0).stdout)[1].split(", ")
-=======
-             for path in (ROOT / "tests/reference").glob("*.safetensors")}
     help_text = re.sub(r"\s+", " ", run("verify", "--help", check=0).stdout)
     listed = re.search(r"metadata `source`: ([^.]*)\.", help_text)[1].split(", ")
->>>>>>> theirs
     assert set(listed) == set(files.values()) and len(listed) == len(set(listed)) == 6
     documented = re.search(r"metadata `source` \| which implementation: (.*) \|", (ROOT / "docs/verify.md").read_text())[1]
     assert documented.replace("`", "") == ", ".join(listed)
