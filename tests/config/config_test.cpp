@@ -26,7 +26,7 @@ TEST(Config, OverridesActOnTheSchemesRow) {
 
 TEST(Config, ResolvedTomlReadsBackToItself) {
   for (const NormScheme& row : catalogue()) {
-    const Config config = load({("norm.scheme=" + row.name).c_str(), "model.d_ff=100", "norm.p=inf"}).config;
+    const Config config = load({("norm.scheme=" + row.name).c_str(), "model.d_ff=100", "optim.clip=inf"}).config;
     EXPECT_EQ(to_toml(resolve_config(parse_toml(to_toml(config), "saved")).config), to_toml(config)) << row.name;
   }
 }
@@ -68,6 +68,62 @@ TEST(Config, OnlyHarmlessKeysMayChangeInARun) {
   other.optim.gain_lr = 30;
   EXPECT_THAT([&] { require_same_run(run, other); },
               ThrowsMessage<UsageError>(HasSubstr("optim.gain_lr is 1 there and 30 here")));
+}
+
+std::string refusal(std::initializer_list<const char*> settings) {
+  try {
+    load(settings);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Config, ASettingThatNothingReadsIsRefusedWithWhatWouldMakeItCount) {
+  const std::string message = refusal({"norm.p=3"});
+  EXPECT_THAT(message, HasSubstr("[--set] norm.p = 3 has no effect"));
+  EXPECT_THAT(message, HasSubstr("norm.qk is lp"));
+  EXPECT_THAT(message, HasSubstr("here norm.qk is none"));
+  EXPECT_THAT(message, HasSubstr("qknorm, lp, cosine"));
+  EXPECT_THAT(refusal({"norm.gain_init=2"}), HasSubstr("norm.gain is not none"));
+  EXPECT_THAT(refusal({"norm.scheme=lp", "norm.order=after_rope"}), HasSubstr("model.positions is rope"));
+  EXPECT_THAT(refusal({"norm.scheme=qknorm", "model.positions=rope", "norm.order=after_rope"}), HasSubstr("norm.p"));
+  EXPECT_THAT(refusal({"optim.schedule=constant", "optim.min_lr=0"}), HasSubstr("optim.schedule is not constant"));
+  EXPECT_THAT(refusal({"translation.beam=9"}), HasSubstr("translation.source is set"));
+  EXPECT_THAT(refusal({"probe.heads=false"}), HasSubstr("probe.every is above 0"));
+  EXPECT_EQ(refusal({"norm.scheme=qknorm", "norm.p=3"}), "");
+}
+
+TEST(Config, WhatAppliesAnywayMayBeSaid) {
+  EXPECT_EQ(refusal({"norm.p=2"}), "");
+  EXPECT_EQ(refusal({"optim.schedule=constant", "optim.decay_steps=5000"}), "");  // as train.max_steps would make it
+  EXPECT_EQ(refusal({"norm.scheme=gpt+", "norm.qk=none", "norm.qk_affine=none"}), "");  // invalid without it
+}
+
+TEST(Config, ARecipesKeysMayBeOverriddenFromOutside) {
+  std::vector<Setting> settings = parse_toml("norm.scheme = \"lp\"\nnorm.p = 4\n", "x.toml");
+  settings.push_back(parse_setting("norm.scheme=none"));
+  EXPECT_THAT(resolve_config(settings).notes, testing::ElementsAre(HasSubstr("x.toml:2: norm.p has no effect")));
+  settings.push_back(parse_setting("norm.p=5"));
+  EXPECT_THROW(resolve_config(settings), UsageError);
+  EXPECT_NO_THROW(resolve_config(optional_settings(settings)));
+}
+
+TEST(Config, ConditionsNameKeysAndTheirValues) {
+  Config config;
+  const FieldList list = fields(config);
+  for (const Field& field : list.fields()) {
+    std::vector<Condition> conditions = field.read_when;
+    if (field.trains_when) conditions.push_back(*field.trains_when);
+    for (const Condition& condition : conditions)
+      for (const auto& [key, value] : condition.values())
+        EXPECT_NO_THROW(list.at(key, field.key).set(value)) << field.key << ": " << key << " and " << value;
+  }
+}
+
+TEST(Config, TheSchemesLabelShowsWhatWasOverridden) {
+  EXPECT_EQ(scheme_label(load({"norm.scheme=qknorm"}).config.norm), "qknorm");
+  EXPECT_EQ(scheme_label(load({"norm.scheme=qknorm", "norm.p=3"}).config.norm), "qknorm, p = 3");
 }
 
 }  // namespace

@@ -39,6 +39,11 @@ def shortened(arguments):
     small = dict(SMALL)
     if translator:
         small.update(SMALL_TRANSLATOR)
+        del small["train.batch_size"]
+        if keys.get("translation.dev", "dev"):
+            del small["data.fold"]
+    if keys.get("optim.schedule", "cosine") not in ("cosine", "linear"):
+        del small["optim.decay_steps"]
     if any(key.startswith("ladder.") for key in keys):
         small = dict(SMALL_LADDER)
         for key, values in SMALL_RUNGS.items():

@@ -33,7 +33,8 @@ def study(tmp_path):
 
 def test_report_of_a_whole_study(study):
     done = run("report", study.folder, check=0)
-    assert re.match(r"p = 3 has a final loss 0\.0\d+ nats \(\d\.\d %\) below that of p = 2; adjusted 95 % interval .* 6 folds\.", done.stdout)
+    assert re.match(r"p = 3 beats p = 2: its final loss is 0\.0\d+ ± 0\.\d+ nats \(\d\.\d+ %\) lower over 6 folds \(adjusted "
+                    r"95 % interval; adjusted p-value .*\)\.", done.stdout)
     assert str(study.folder / "report.html") in done.stdout
     assert all((study.folder / name).stat().st_size > 500 for name in FILES)
     assert done.stdout.split("\n")[0].replace("<", "\\<") in (study.folder / "report.md").read_text()

@@ -44,12 +44,13 @@ class EveryCheckpoint : public testing::Test {
                                      "model.d_model=16",
                                      "model.seq_len=32",
                                      "model.dropout=0.1",
-                                     "train.batch_size=2",
                                      "train.eval_every=2",
                                      "train.eval_windows=2",
                                      "train.keep_last=2",
                                      "optim.decay_steps=4"};
-    if (translator)
+    if (!translator)
+      list.emplace_back("train.batch_size=2");
+    else
       for (const char* each : {"translation.source=gl", "translation.target=en", "translation.bpe_operations=20",
                                "translation.batch_tokens=60", "translation.beam=2"})
         list.emplace_back(each);

@@ -69,12 +69,11 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
 }  // namespace
 
 Field& FieldList::add(const char* key, const char* doc, std::string expected) {
-  fields_.push_back(
-      {.key = concat(section_, ".", key), .doc = doc, .expected = std::move(expected), .get = {}, .set = {}});
+  fields_.push_back({.key = concat(section_, ".", key), .doc = doc, .expected = std::move(expected)});
   return fields_.back();
 }
 
-void FieldList::integer(const char* key, int64_t& value, Range range, const char* doc) {
+Field& FieldList::integer(const char* key, int64_t& value, Range range, const char* doc) {
   Field& field = add(key, doc, describe("a whole number", range));
   field.get = [&value] { return concat(value); };
   field.set = [field, &value, range](const std::string& text) {
@@ -82,9 +81,10 @@ void FieldList::integer(const char* key, int64_t& value, Range range, const char
     if (!parsed || !inside(static_cast<double>(*parsed), range)) reject(field, text);
     value = *parsed;
   };
+  return field;
 }
 
-void FieldList::integer(const char* key, int& value, Range range, const char* doc) {
+Field& FieldList::integer(const char* key, int& value, Range range, const char* doc) {
   range.max = std::min(range.max, double{std::numeric_limits<int>::max()});
   Field& field = add(key, doc, describe("a whole number", range));
   field.get = [&value] { return concat(value); };
@@ -93,9 +93,10 @@ void FieldList::integer(const char* key, int& value, Range range, const char* do
     if (!parsed || !inside(static_cast<double>(*parsed), range)) reject(field, text);
     value = static_cast<int>(*parsed);
   };
+  return field;
 }
 
-void FieldList::real(const char* key, double& value, Range range, const char* doc) {
+Field& FieldList::real(const char* key, double& value, Range range, const char* doc) {
   Field& field = add(key, doc, describe("a number", range));
   field.get = [&value] { return format_number(value); };
   field.set = [field, &value, range](const std::string& text) {
@@ -103,26 +104,29 @@ void FieldList::real(const char* key, double& value, Range range, const char* do
     if (!parsed || !inside(*parsed, range)) reject(field, text);
     value = *parsed;
   };
+  return field;
 }
 
-void FieldList::flag(const char* key, bool& value, const char* doc) {
+Field& FieldList::flag(const char* key, bool& value, const char* doc) {
   Field& field = add(key, doc, "true or false");
   field.get = [&value] { return value ? "true" : "false"; };
   field.set = [field, &value](const std::string& text) {
     if (text != "true" && text != "false") reject(field, text);
     value = text == "true";
   };
+  return field;
 }
 
-void FieldList::text(const char* key, std::string& value, const char* doc) {
+Field& FieldList::text(const char* key, std::string& value, const char* doc) {
   Field& field = add(key, doc, "text");
   field.is_text = true;
   field.get = [&value] { return value; };
   field.set = [&value](const std::string& text) { value = text; };
+  return field;
 }
 
-void FieldList::choice(const char* key, std::vector<std::string> names, std::function<int()> get,
-                       std::function<void(int)> set, const char* doc) {
+Field& FieldList::choice(const char* key, std::vector<std::string> names, std::function<int()> get,
+                         std::function<void(int)> set, const char* doc) {
   Field& field = add(key, doc, "one of " + join(names, ", "));
   field.is_text = true;
   field.get = [names, get] { return names[static_cast<size_t>(get())]; };
@@ -131,16 +135,18 @@ void FieldList::choice(const char* key, std::vector<std::string> names, std::fun
     if (found == names.end()) reject(field, text);
     set(static_cast<int>(found - names.begin()));
   };
+  return field;
 }
 
-void FieldList::custom(const char* key, const char* doc, std::string expected, std::function<std::string()> get,
-                       std::function<bool(const std::string&)> set) {
+Field& FieldList::custom(const char* key, const char* doc, std::string expected, std::function<std::string()> get,
+                         std::function<bool(const std::string&)> set) {
   Field& field = add(key, doc, std::move(expected));
   field.is_text = true;
   field.get = std::move(get);
   field.set = [field, set = std::move(set)](const std::string& text) {
     if (!set(text)) reject(field, text);
   };
+  return field;
 }
 
 const Field& FieldList::at(const std::string& key, const std::string& where) const {
@@ -152,6 +158,26 @@ const Field& FieldList::at(const std::string& key, const std::string& where) con
   throw UsageError(where,
                    concat("unknown key '", key, "'. ",
                           near ? concat("Did you mean '", *near, "'?") : "`normlab config keys` lists them all."));
+}
+
+bool FieldList::is_read(const Field& field) const {
+  return std::all_of(field.read_when.begin(), field.read_when.end(), [this](const Condition& condition) {
+    return condition.holds([this](const std::string& key) { return value_of(key); });
+  });
+}
+
+bool FieldList::affects_results(const Field& field) const {
+  const bool affects =
+      field.effect == Effect::training || field.effect == Effect::measure ||
+      (field.trains_when && field.trains_when->holds([this](const std::string& key) { return value_of(key); }));
+  return affects && is_read(field);
+}
+
+std::string source_of(const Setting& setting) { return setting.where.substr(0, setting.where.rfind(':')); }
+
+std::vector<Setting> optional_settings(std::vector<Setting> settings) {
+  for (Setting& setting : settings) setting.optional = true;
+  return settings;
 }
 
 std::string toml_text(const std::string& text) {

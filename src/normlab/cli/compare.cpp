@@ -71,7 +71,7 @@ StudySpec wanted_study(const CompareOptions& options) {
   }
   std::vector<Setting> settings;
   const bool resuming = options.config.files.empty() && is_study(options.out);
-  if (resuming) settings = read_toml((fs::path(options.out) / "study.toml").string());
+  if (resuming) settings = optional_settings(read_toml((fs::path(options.out) / "study.toml").string()));
   for (Setting& setting : options.config.settings()) settings.push_back(std::move(setting));
   for (Setting& setting : settings)  // `normlab trial` may be called from elsewhere
     if (setting.key == "data.source" && !setting.is_list && fs::exists(setting.values.front()))

@@ -1,6 +1,7 @@
 // normlab config: print, check and explain configurations.
 #include "normlab/config/config.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "normlab/base/text.h"
@@ -9,11 +10,71 @@
 namespace normlab {
 namespace {
 
-void explain(const Field& field) {
-  print_line(concat(field.key, "\n  ", field.doc, "\n  expected: ", field.expected, "\n  default: ", field.get()));
+// The values that rows of the catalogue have or recommend, where they differ from the default: "3 in lp".
+std::vector<std::string> defaults_of_schemes(const Field& field) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;  // a value and its schemes
+  for (const NormScheme& row : catalogue()) {
+    Config config;
+    config.norm = row;
+    const FieldList list = fields(config);
+    for (const auto& [key, value] : row.recommended) list.at(key, row.name).set(value);
+    const std::string value = list.value_of(field.key);
+    if (value == field.get() || field.key == "norm.scheme") continue;
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == value; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {value, {}});
+    group->second.push_back(row.name);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [value, schemes] : groups) texts.push_back(concat(value, " in ", join(schemes, ", ")));
+  return texts;
 }
 
-// A table a section; docs/configuration.md is this output.
+std::string read_text(const Field& field) {
+  if (field.read_when.empty()) return "";
+  std::vector<std::string> conditions;
+  for (const Condition& condition : field.read_when) conditions.push_back(condition.words());
+  return concat("Read when ", join(conditions, "; and "), ".");
+}
+
+// What its attributes say, where they are not those of most keys.
+std::vector<std::string> attributes_of(const Field& field) {
+  std::vector<std::string> lines;
+  if (const std::string text = read_text(field); !text.empty()) lines.push_back(text);
+  if (field.effect == Effect::execution) lines.emplace_back("Changes speed, and results by rounding at most.");
+  if (field.effect == Effect::record || field.effect == Effect::storage) {
+    lines.emplace_back("Does not change results.");
+    if (field.trains_when) lines.back() = concat("Changes results only when ", field.trains_when->words(), ".");
+  }
+  if (field.in_study == InStudy::shared) lines.emplace_back("The same for all trials of a study.");
+  if (field.in_study == InStudy::repeats) lines.emplace_back("A list of them repeats each variant of a study.");
+  if (field.on_resume) lines.emplace_back("May change on resume.");
+  return lines;
+}
+
+void explain(const Field& field) {
+  std::vector<std::string> defaults = defaults_of_schemes(field);
+  defaults.insert(defaults.begin(), field.get());
+  print_line(
+      concat(field.key, "\n  ", field.doc, "\n  expected: ", field.expected, "\n  default: ", join(defaults, "; ")));
+  for (const auto& [word, meaning] : field.meanings) print_line(concat("  ", word, ": ", meaning));
+  for (const std::string& line : attributes_of(field)) print_line(concat("  ", line));
+  if (field.read_when.empty()) return;
+  Config config;
+  const std::vector<std::string> schemes = schemes_that_read(config, field.key);
+  if (!schemes.empty() && schemes.size() < catalogue().size())
+    print_line(concat("  Schemes that read it: ", join(schemes, ", "), "."));
+}
+
+// A word among the values of some key, such as `matched`; false where there is none.
+bool explain_word(const FieldList& list, const std::string& word) {
+  bool found = false;
+  for (const Field& field : list.fields())
+    for (const auto& [known, meaning] : field.meanings)
+      if (known == word) found = true, print_line(concat(word, ", a value of ", field.key, "\n  ", meaning));
+  return found;
+}
+
+// A table per section; docs/configuration.md is this output.
 void print_markdown(const FieldList& list) {
   std::string section;
   for (const Field& field : list.fields()) {
@@ -22,8 +83,14 @@ void print_markdown(const FieldList& list) {
       section = field.key.substr(0, dot);
       print_line(concat("\n## [", section, "]\n\n| key | default | expected | meaning |\n|---|---|---|---|"));
     }
-    print_line(concat("| `", field.key, "` | `", field.get(), "` | ", field.expected, " | ",
-                      replace_all(field.doc, "|", "\\|"), " |"));
+    std::string meaning = field.doc;
+    for (const auto& [word, text] : field.meanings) meaning += concat("; `", word, "`: ", text);
+    meaning += '.';
+    for (const std::string& line : attributes_of(field)) meaning += concat(" ", line);
+    std::string defaults = concat("`", field.get(), "`");
+    for (const std::string& each : defaults_of_schemes(field)) defaults += concat("; ", each);
+    print_line(concat("| `", field.key, "` | ", defaults, " | ", field.expected, " | ",
+                      replace_all(meaning, "|", "\\|"), " |"));
   }
 }
 
@@ -50,13 +117,15 @@ void add_config(CLI::App& app, Exit&) {
   });
 
   auto keys_wanted = std::make_shared<std::vector<std::string>>();
-  auto* explain_verb = verb->add_subcommand("explain", "what a key means, its default and its range");
+  auto* explain_verb =
+      verb->add_subcommand("explain", "what a key, or a word such as matched, means; defaults of each scheme, range");
   explain_verb->add_option("key", *keys_wanted)->required()->type_name("KEY");
   explain_verb->callback([keys_wanted] {
     Config config;
     config.norm = find_scheme("none");
     const FieldList list = fields(config);
-    for (const std::string& key : *keys_wanted) explain(list.at(key, "config explain"));
+    for (const std::string& key : *keys_wanted)
+      if (!explain_word(list, key)) explain(list.at(key, "config explain"));
   });
 
   auto markdown = std::make_shared<bool>(false);
@@ -71,7 +140,7 @@ void add_config(CLI::App& app, Exit&) {
   });
   verb->footer(
       "Examples:\n  normlab config print --config recipes/shakespeare.toml --set norm.scheme=lp\n"
-      "  normlab config explain norm.p optim.lr");
+      "  normlab config explain norm.p optim.lr matched");
 }
 
 }  // namespace normlab

@@ -1,6 +1,8 @@
 // The whole configuration of a run: every section, how it is read, completed and compared.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -108,16 +110,31 @@ struct LoadedConfig {
   std::vector<std::string> notes;  // what was filled in on the scheme's recommendation, and composite kernels
 };
 // Settings in rising order of precedence. The scheme's row comes first, then the settings, then what the scheme
-// recommends where nothing was said; derived values are filled in and everything is checked.
+// recommends where nothing was said; derived values are filled in and everything is checked. UsageError for a setting
+// that nothing reads, unless it is optional or says what applies anyway. What its own file makes count may be overridden
+// from another source; then there is a note.
 LoadedConfig resolve_config(const std::vector<Setting>& settings);
 
-// Keys in which two configurations differ, with their values.
+// The configuration that a run stored, with every key.
+Config stored_config(const std::filesystem::path& file);
+
+// The schemes with which this configuration would read the key.
+std::vector<std::string> schemes_that_read(const Config& config, const std::string& key);
+
+// Every value that results depend on, as text: two configurations with the same compute the same thing.
+std::string computed_by(const Config& config);
+
+// "qknorm, p = 3": the row's name and what differs from it.
+std::string scheme_label(const NormScheme& scheme);
+
+// Keys that are read and in which two configurations differ, with their values; of the fields that count.
 struct ConfigDifference {
   std::string key, a, b;
 };
-std::vector<ConfigDifference> differences(const Config& a, const Config& b);
+std::vector<ConfigDifference> differences(const Config& a, const Config& b,
+                                          const std::function<bool(const Field&)>& counts);
 
-// Refuses to resume a run under another configuration, except for keys that do not change what is computed.
+// Refuses to resume a run under another configuration, except for keys that may change on resume.
 void require_same_run(const Config& of_run, const Config& wanted);
 
 }  // namespace normlab

@@ -40,15 +40,18 @@ void list_fields(ModelConfig& c, FieldList& list) {
   list.integer("seq_len", c.seq_len, {.min = 1, .max = 1 << 24}, "window length in tokens (nanoGPT's block_size)");
   list.choice("activation", c.activation, "of the MLP; gelu is exact, swiglu is up * silu(gate)");
   list.choice("positions", c.positions, "position encoding; sine: sines in all columns, no cosines");
-  list.choice("rope_pairing", c.rope_pairing, "RoPE rotates channels (2i, 2i + 1), interleaved, or (i, i + d/2), half");
-  list.real("rope_base", c.rope_base, {.min = 1.0, .open_min = true}, "base of RoPE's frequencies");
+  list.choice("rope_pairing", c.rope_pairing, "RoPE rotates channels (2i, 2i + 1), interleaved, or (i, i + d/2), half")
+      .read_if("model.positions=rope");
+  list.real("rope_base", c.rope_base, {.min = 1.0, .open_min = true}, "base of RoPE's frequencies")
+      .read_if("model.positions=rope");
   list.flag("bias", c.bias, "biases in linear maps and LayerNorms");
-  list.flag("tied_head", c.tied_head, "the output head is the token embedding");
+  list.flag("tied_head", c.tied_head, "the output head is the token embedding").read_if("translation.source=");
   list.real("dropout", c.dropout, {.min = 0.0, .max = 0.99}, "rate after embedding, on attention and on each branch");
   list.real("mlp_dropout", c.mlp_dropout, {.min = 0.0, .max = 0.99}, "rate after the activation of the MLP");
   list.choice("init", c.init, "initialisation table");
   list.choice("kernels", c.kernels,
-              "fused: our kernels; composite: PyTorch's operators; best: fused if they support the model");
+              "fused: our kernels; composite: PyTorch's operators; best: fused if they support the model")
+      .affects(Effect::execution);
 }
 
 void resolve_model(ModelConfig& c, const NormScheme& scheme) {

@@ -85,8 +85,8 @@ std::vector<std::string> enum_names<ConstraintAxis>() {
 namespace {
 
 template <class T>
-void list_rule(FieldList& list, const char* key, T& value, const char* doc, const char* expected) {
-  list.custom(
+Field& list_rule(FieldList& list, const char* key, T& value, const char* doc, const char* expected) {
+  return list.custom(
       key, doc, expected, [&value] { return value.text(); },
       [&value](const std::string& text) {
         const auto parsed = T::parse(text);
@@ -98,42 +98,67 @@ void list_rule(FieldList& list, const char* key, T& value, const char* doc, cons
 void list_stream(NormScheme& s, FieldList& list) {
   list.choice("sublayer", s.sublayer, "norm of the residual stream around each sublayer");
   list.choice("placement", s.placement,
-              "pre: norm(x) enters the branch; post: norm(x + branch); branch: x + norm(branch)");
-  list.real("sublayer_eps", s.sublayer_eps, {.min = 0.0, .max = 1.0}, "epsilon of the sublayer norm");
-  list.choice("sublayer_scale", s.sublayer_scale, "factor of the sublayer norm of layer 1, 2, ...");
+              "pre: norm(x) enters the branch; post: norm(x + branch); branch: x + norm(branch)")
+      .read_if("norm.sublayer!=none");
+  list.real("sublayer_eps", s.sublayer_eps, {.min = 0.0, .max = 1.0}, "epsilon of the sublayer norm")
+      .read_if("norm.sublayer=layer|rms|scale");
+  list.choice("sublayer_scale", s.sublayer_scale, "factor of the sublayer norm of layer 1, 2, ...")
+      .read_if("norm.sublayer!=none and norm.placement=pre");
   list.choice("embedding", s.embedding,
               "fixnorm: unit rows, times sqrt(d_model) at the input only; scaled: a learnable scale at the input");
   list.choice("residual", s.residual,
               "add: h + b; lerp: h + alpha (b - h); lerp_nu: that times nu(alpha); lerp_unit: between and back onto "
               "the unit sphere");
-  list_rule(list, "alpha_init", s.alpha_init, "initial step alpha of a lerp", "a number above 0 to 1, or 1/n_layers");
-  list.choice("alpha_sharing", s.alpha_sharing, "one alpha per channel, or one per sublayer");
+  list_rule(list, "alpha_init", s.alpha_init, "initial step alpha of a lerp", "a number above 0 to 1, or 1/n_layers")
+      .read_if("norm.residual!=add")
+      .meaning("1/n_layers", "1 over model.n_layers");
+  list.choice("alpha_sharing", s.alpha_sharing, "one alpha per channel, or one per sublayer")
+      .read_if("norm.residual!=add");
   list.choice("map_scale", s.map_scale,
               "s_uv: learnable scales of the hidden layer; nu: constants that keep the norms of all maps at 1");
 }
 
 void list_qk(NormScheme& s, FieldList& list) {
   list.choice("qk", s.qk, "normalisation of queries and keys");
-  list.real("p", s.p, {.min = 0.0, .open_min = true}, "p of the Lp norm, inf included");
-  list.flag("learn_p", s.learn_p, "learn p, as 1 + softplus(r); p is then the initial value");
-  list.choice("p_sharing", s.p_sharing, "one learned p per layer or per head");
+  list.real("p", s.p, {.min = 0.0, .open_min = true}, "p of the Lp norm, inf included")
+      .read_if("norm.qk=lp")
+      .meaning("inf", "the largest magnitude among the channels");
+  list.flag("learn_p", s.learn_p, "learn p, as 1 + softplus(r); p is then the initial value").read_if("norm.qk=lp");
+  list.choice("p_sharing", s.p_sharing, "one learned p per layer or per head").read_if("norm.learn_p=true");
   list.integer("qk_groups", s.qk_groups, {.min = 1, .max = 1 << 16},
-               "groups of channels of a head, each with its own norm");
-  list.choice("scope", s.scope, "one norm over a head, or over all heads together");
-  list.choice("order", s.order, "normalise before or after the rotation of RoPE");
+               "groups of channels of a head, each with its own norm")
+      .read_if("norm.qk=lp");
+  list.choice("scope", s.scope, "one norm over a head, or over all heads together").read_if("norm.qk!=none");
+  list.choice("order", s.order, "normalise before or after the rotation of RoPE")
+      .read_if("model.positions=rope")
+      // An L2 norm and one gain per head commute with the rotation.
+      .read_if(
+          "norm.qk=layer or norm.qk_affine!=none or norm.qk=lp and norm.p!=2 or norm.learn_p=true or norm.qk_groups>1 "
+          "or norm.gain=channel");
   list.real("qk_eps", s.qk_eps, {.min = 1e-30, .max = 1.0},
-            "lp: x / max(||x||_p, qk_eps); rms and layer: added to the mean square");
+            "lp: x / max(||x||_p, qk_eps); rms and layer: added to the mean square")
+      .read_if("norm.qk!=none");
   list.choice("qk_affine", s.qk_affine,
-              "learnable channel gains of an rms or layer norm of q and k: one vector for all heads, or one per head");
+              "learnable channel gains of an rms or layer norm of q and k: one vector for all heads, or one per head")
+      .read_if("norm.qk=rms|layer");
 }
 
 void list_logits(NormScheme& s, FieldList& list) {
   list.choice("gain", s.gain, "sharing of the gain of the logits");
-  list_rule(list, "gain_init", s.gain_init, "initial gain", "a number, log2(L^2-L), sqrt(d_head) or matched");
-  list.flag("learn_gain", s.learn_gain, "train the gain, or keep its initial value");
-  list.choice("gain_on", s.gain_on, "the gain multiplies the queries, or both queries and keys");
-  list.choice("gain_form", s.gain_form, "exp: the gain is exp(tau) and tau is learned");
-  list.real("gain_max", s.gain_max, {.min = 0.0, .open_min = true}, "largest gain of the form exp");
+  list_rule(list, "gain_init", s.gain_init, "initial gain", "a number, log2(L^2-L), sqrt(d_head) or matched")
+      .read_if("norm.gain!=none")
+      .meaning("log2(L^2-L)", "the QKNorm paper's rule; L is model.seq_len, in a translator translation.length_p975")
+      .meaning("sqrt(d_head)", "the square root of model.d_head")
+      .meaning("matched",
+               "the gain that gives this p, at initialisation, the spread of logits that p = 2 has with log2(L^2-L); "
+               "it separates the effect of p from that of the temperature");
+  list.flag("learn_gain", s.learn_gain, "train the gain, or keep its initial value").read_if("norm.gain!=none");
+  list.choice("gain_on", s.gain_on, "the gain multiplies the queries, or both queries and keys")
+      .read_if("norm.gain!=none");
+  list.choice("gain_form", s.gain_form, "exp: the gain is exp(tau) and tau is learned")
+      .read_if("norm.gain!=none and norm.learn_gain=true");
+  list.real("gain_max", s.gain_max, {.min = 0.0, .open_min = true}, "largest gain of the form exp")
+      .read_if("norm.gain!=none and norm.gain_form=exp");
   list_rule(list, "logit_scale", s.logit_scale, "fixed factor of the logits",
             "a number above 0, sqrt(d_head), 1/sqrt(d_head) or 1/sqrt(d_model)");
   list.choice("row_scale", s.row_scale, "log(n): the logits of a query that sees n keys are multiplied by ln n");
@@ -146,9 +171,14 @@ void list_logits(NormScheme& s, FieldList& list) {
 void list_weights(NormScheme& s, FieldList& list) {
   list_rule(list, "stored_scale", s.stored_scale,
             "initial stored value of gain, alpha and s_z, of which init / stored_scale times as much is used",
-            "init, a number above 0, or 1/sqrt(d_model)");
+            "init, a number above 0, or 1/sqrt(d_model)")
+      .read_if(
+          "norm.gain!=none and norm.learn_gain=true and norm.gain_form=plain or norm.residual!=add or "
+          "norm.output_scale!=none")
+      .meaning("init", "the initial value itself: what is stored is what is used");
   list.choice("constraint", s.constraint, "norm of weight vectors after each step: unit = 1, ball at most 1");
-  list.choice("constraint_axis", s.constraint_axis, "which vectors: those along d_model, or all rows");
+  list.choice("constraint_axis", s.constraint_axis, "which vectors: those along d_model, or all rows")
+      .read_if("norm.constraint!=none");
   list.real("qk_clip", s.qk_clip, {.min = 0.0},
             "after a step whose largest logit of a head is above this, its W_q and W_k are scaled down; 0 = never");
   list.flag("sigma_reparam", s.sigma_reparam, "every linear map of a block is gamma W / sigma(W), gamma learnable");

@@ -1,4 +1,5 @@
-// Box plots: median, quartiles, whiskers to 1.5 x IQR, outliers as dots, the mean as a diamond.
+// Box plots: median, quartiles, whiskers to 1.5 x IQR, outliers as dots, the mean as a diamond; fewer than five values
+// are drawn as they are.
 #include "normlab/report/box_chart.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@ namespace normlab {
 namespace {
 
 constexpr double box_height = 20;
+constexpr std::size_t fewest_for_a_box = 5;  // quartiles of fewer values say less than the values
 
 std::vector<double> finite(const std::vector<double>& values) {
   std::vector<double> kept;
@@ -64,7 +66,7 @@ Drawing draw(const BoxChart& chart, const Canvas& canvas) {
       svg.text(plot.area.left + 8, plot.middle(row) + 4.5, "no data yet", {{"class", "note"}});
     } else {
       draw_value_dots(svg, plot, plot.middle(row), chart.boxes[row].values, chart.value_name);
-      draw_box(svg, plot, plot.middle(row), rows[row].label, box_plot(values));
+      if (values.size() >= fewest_for_a_box) draw_box(svg, plot, plot.middle(row), rows[row].label, box_plot(values));
     }
     svg.close();
   }

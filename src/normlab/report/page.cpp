@@ -45,6 +45,7 @@ std::string head(const Page& page) {
 std::string header(const Page& page) {
   std::string out = concat("<header>\n<h1>", escape(page.title), "</h1>\n");
   if (!page.subtitle.empty()) out += concat("<p class=\"subtitle\">", escape(page.subtitle), "</p>\n");
+  if (!page.setup.empty()) out += concat("<p class=\"setup\">", escape(page.setup), "</p>\n");
   if (!page.verdict.empty()) out += concat("<p class=\"verdict\">", escape(page.verdict), "</p>\n");
   if (!page.detail.empty()) out += concat("<p class=\"detail\">", escape(page.detail), "</p>\n");
   if (!page.figures.empty()) {

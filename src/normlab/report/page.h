@@ -21,9 +21,10 @@ struct Section {
 
 struct Page {
   std::string title;
-  std::string subtitle;  // what was compared: "7 values of p x 10 folds, 70 of 70 trials done"
-  std::string verdict;   // one sentence with its numbers
-  std::string detail;    // what follows it, in smaller type, or empty
+  std::string subtitle;    // what was compared: "7 values of p x 10 folds, 70 of 70 trials done"
+  std::string setup = {};  // on what: sizes, data, machine; or empty
+  std::string verdict;     // one sentence with its numbers
+  std::string detail;      // what follows it, in smaller type, or empty
   std::vector<KeyFigure> figures;
   std::vector<std::string> notices;  // what is missing or doubtful
   std::vector<Section> sections;

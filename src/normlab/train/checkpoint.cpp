@@ -155,9 +155,7 @@ EncoderDecoder make_translator(const Config& config, int vocab_size, uint64_t se
 
 Tokenizer load_tokenizer(const fs::path& folder) { return Tokenizer::from_json(read_json(folder / tokenizer_file)); }
 
-Config load_checkpoint_config(const fs::path& folder) {
-  return resolve_config(read_toml((folder / config_file).string())).config;
-}
+Config load_checkpoint_config(const fs::path& folder) { return stored_config(folder / config_file); }
 
 LoadedModel load_model(const fs::path& path) {
   const fs::path folder = checkpoint_folder(path);

@@ -22,7 +22,7 @@ void require_same_vocabulary(const RunDir& run, const Corpus& corpus) {
 
 RunDir open_run(const SessionRequest& request, const Config& config) {
   RunDir run = request.resuming ? RunDir::open_locked(request.folder) : RunDir::create(request.folder);
-  if (request.resuming) require_same_run(resolve_config(read_toml(run.config().string())).config, config);
+  if (request.resuming) require_same_run(stored_config(run.config()), config);
   return run;
 }
 

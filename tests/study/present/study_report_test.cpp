@@ -108,6 +108,21 @@ TEST(StudyReport, SummaryHasAdjustedIntervalsAndFoldsThatReach) {
   EXPECT_EQ(row["reached_blocks"], 3);
 }
 
+TEST(StudyReport, TheSetUpIsVisibleAndTheFirstChartShowsTheWholeRun) {
+  StudyResults results = with_times(1);
+  results.provenance.machines = {"a machine of 2 cores"};
+  for (TrialResult& trial : results.trials) trial.record.parameters = 10700000;
+  const StudyReport report = report_of(results);
+  const std::string line =
+      "scheme lp; 6 layers of width 384, 10.7M parameters; 5000 steps of 16.4k tokens; tinyshakespeare by characters; "
+      "a machine of 2 cores.";
+  EXPECT_THAT(file_of(report, "report.html"), HasSubstr(concat("<p class=\"setup\">", line)));
+  EXPECT_THAT(file_of(report, "report.md"), HasSubstr(line));
+  const std::string page = file_of(report, "report.html");
+  EXPECT_LT(page.find(">whole run<"), page.find(">second half<"));
+  EXPECT_NE(page.find(">second half<"), std::string::npos);
+}
+
 TEST(StudyReport, UserTextIsEscaped) {
   const StudyReport report = report_of(with_times(1));
   EXPECT_THAT(file_of(report, "report.html"), HasSubstr("&lt;b&gt;&amp;"));

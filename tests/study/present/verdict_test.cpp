@@ -27,31 +27,35 @@ Verdict of(const StudyResults& results) { return verdict(results, analyse(result
 
 TEST(Verdict, ShownToBeBetter) {
   const Verdict found = of(with_effect(-0.02, 0.001));
-  EXPECT_THAT(
-      found.sentence,
-      AllOf(HasSubstr("p = 3 has a final loss 0.020 nats (0.8 %) below that of p = 2; 95 % interval 0.019 to 0.021"),
-            HasSubstr("Holm-corrected p < 0.001; 10 folds.")));
-  EXPECT_THAT(found.detail, HasSubstr("p = 3 reaches the final loss of p = 2 with a speed-up of 1.0"));
+  EXPECT_THAT(found.sentence, AllOf(HasSubstr("p = 3 beats p = 2: its final loss is 0.0200 \xC2\xB1 0.00"),
+                                    HasSubstr(" %) lower over 10 folds (95 % interval; p-value below 0.001).")));
+  EXPECT_THAT(found.detail, HasSubstr("p = 3 reaches the final loss of p = 2 in all 10 folds, with a speed-up of 1.0"));
   EXPECT_THAT(found.notices, IsEmpty());
-  ASSERT_EQ(found.figures.size(), 4u);
-  EXPECT_EQ(found.figures[0].value,
-            "\xE2\x88\x92"
-            "0.020 nats");
+  ASSERT_EQ(found.figures.size(), 3u);
+  EXPECT_THAT(found.figures[0].value, testing::StartsWith("\xE2\x88\x92"
+                                                          "0.0200 \xC2\xB1 0.00"));
+  EXPECT_THAT(found.figures[0].label, HasSubstr("p = 3 against p = 2; 95 % interval over 10 folds"));
+  EXPECT_THAT(found.figures[2].label, HasSubstr("reached in all 10 folds"));
+}
+
+TEST(Verdict, ATieIsCalledOne) {
+  const Verdict found = of(with_effect(-0.0002, 0.01));
+  EXPECT_THAT(found.sentence,
+              AllOf(HasSubstr("Nothing beats p = 2 here; p = 3 ties with it: difference 0.000 \xC2\xB1 0.0"),
+                    HasSubstr(" nats over 10 folds (95 % interval; p-value 0.")));
+  EXPECT_THAT(found.sentence, Not(HasSubstr("0.0002")));
 }
 
 TEST(Verdict, WithinChance) {
-  EXPECT_THAT(of(with_effect(-0.002, 0.01)).sentence,
-              AllOf(HasSubstr("No variant is significantly better than p = 2: the lowest, p = 3, is 0.0020 nats"),
-                    HasSubstr("which may be chance; 95 % interval \xE2\x88\x92"), HasSubstr("Holm-corrected p = 0.")));
+  EXPECT_THAT(of(with_effect(-0.008, 0.01)).sentence,
+              AllOf(HasSubstr("Nothing is shown to beat p = 2: the lowest, p = 3, has a final loss 0.008 \xC2\xB1 0.0"),
+                    HasSubstr("lower, which may be chance, over 10 folds")));
 }
 
 TEST(Verdict, BaselineIsBest) {
   const Verdict found = of(with_effect(0.02, 0.001));
-  EXPECT_THAT(
-      found.sentence,
-      HasSubstr(
-          "No variant has a lower final loss than p = 2: the nearest, p = 3, is 0.020 nats (0.8 %) above it; 95 % "
-          "interval 0.019 to 0.021"));
+  EXPECT_THAT(found.sentence,
+              HasSubstr("Nothing beats p = 2 here; the nearest, p = 3, has a final loss 0.0200 \xC2\xB1 0.00"));
   EXPECT_THAT(found.detail, AllOf(HasSubstr("Worse: p = 3."), HasSubstr("in 0 of 10 folds")));
 }
 
@@ -72,15 +76,18 @@ TEST(Verdict, IntervalsSayWhatTheTestsSay) {
       ASSERT_EQ(differs(each), *each.holm_p <= 0.05);
       plain_disagree += differs(each) != excludes_zero(each.t->interval);
     }
-    // As printed: the interval of a gain begins with a minus sign where it includes 0.
+    // As printed: a difference that is shown is larger than what stands after its plus-minus.
     const std::string sentence = verdict(results, analysis).sentence;
-    const auto from = sentence.find("adjusted 95 % interval ");
-    ASSERT_NE(from, std::string::npos) << sentence;
-    const std::string low = sentence.substr(from + 23, sentence.find(" to ", from) - from - 23);
-    const bool above_zero =
-        low.find("\xE2\x88\x92") == std::string::npos && low.find_first_not_of("0.") != std::string::npos;
+    const auto sign = sentence.find(" \xC2\xB1 ");
+    ASSERT_NE(sign, std::string::npos) << sentence;
+    ASSERT_NE(sentence.find("adjusted 95 % interval; adjusted p-value "), std::string::npos) << sentence;
+    const auto begin = sentence.find_last_not_of("0123456789.", sign - 1) + 1;
+    const double mean = std::stod(sentence.substr(begin, sign - begin)), half = std::stod(sentence.substr(sign + 4));
+    const bool above_zero = mean > half;
     ASSERT_EQ(differs(*best_comparison(analysis)), above_zero) << sentence;
-    ASSERT_FALSE(above_zero && sentence.find("may be chance") != std::string::npos) << sentence;
+    ASSERT_FALSE(above_zero &&
+                 (sentence.find("may be chance") != std::string::npos || sentence.find("ties") != std::string::npos))
+        << sentence;
     ++(above_zero ? shown : chance);
   }
   EXPECT_GT(chance, 20u);
@@ -88,14 +95,14 @@ TEST(Verdict, IntervalsSayWhatTheTestsSay) {
   EXPECT_GT(plain_disagree, 20u);  // plain 95 % intervals would have contradicted the tests
 }
 
-TEST(Verdict, AnIntervalBesideADifferenceNeverShowsZero) {
-  // One comparison, whose interval ends just short of 0: 0.00 would look as if it held 0.
+TEST(Verdict, ADifferenceIsPrintedLargerThanItsInterval) {
+  // One comparison, whose interval ends just short of 0: with two digits both would look the same.
   const StudyResults results = with_effect(-0.01348, 0.01);
   const Analysis analysis = analyse(results);
   ASSERT_TRUE(differs(analysis.comparisons[0])) << *analysis.comparisons[0].holm_p;
   ASSERT_LT(-analysis.comparisons[0].adjusted->high, 0.0005);
-  EXPECT_THAT(of(results).sentence, Not(HasSubstr("interval 0.000 to")));
-  EXPECT_THAT(of(results).sentence, HasSubstr("interval 0.000"));
+  EXPECT_THAT(of(results).sentence, Not(HasSubstr("0.013 \xC2\xB1 0.013")));
+  EXPECT_THAT(of(results).sentence, HasSubstr("p = 3 beats p = 2: its final loss is 0.013"));
 }
 
 // One of three folds reaches the baseline's loss: that must be said, and the others count.
@@ -107,15 +114,15 @@ TEST(Verdict, SaysHowManyFoldsReachTheTarget) {
   const Verdict found = of(results);
   EXPECT_THAT(found.detail, AllOf(HasSubstr("p = 3 reaches the final loss of p = 2 in 1 of 3 folds"),
                                   HasSubstr("the other folds counted as not faster, the speed-up is at most 1.08x")));
-  ASSERT_EQ(found.figures.size(), 4u);
-  EXPECT_EQ(found.figures[3].value, "\xE2\x89\xA4 1.08x");
-  EXPECT_THAT(found.figures[3].label, HasSubstr("1 of 3 folds reach it"));
+  ASSERT_EQ(found.figures.size(), 3u);
+  EXPECT_EQ(found.figures[2].value, "\xE2\x89\xA4 1.08x");
+  EXPECT_THAT(found.figures[2].label, HasSubstr("reached in 1 of 3 folds"));
 }
 
 TEST(Verdict, OneFold) {
   const Verdict found = of(with_effect(-0.02, 0, "p = [2, 3]\n[data]\nfold = [4]\n"));
-  EXPECT_THAT(found.sentence, AllOf(HasSubstr("one fold, which does not show whether this is chance"),
-                                    Not(HasSubstr("interval")), Not(HasSubstr("Holm"))));
+  EXPECT_THAT(found.sentence, AllOf(HasSubstr("0.020 nats lower than p = 2 in one fold, which does not show whether"),
+                                    Not(HasSubstr("interval")), Not(HasSubstr("p-value"))));
   EXPECT_THAT(found.notices, Contains(HasSubstr("The study has one fold and one seed")));
 }
 
@@ -151,7 +158,7 @@ TEST(Verdict, NothingToSayYet) {
 
 TEST(Verdict, LabelsOfTwoAxesAreSpoken) {
   const Verdict found = of(with_effect(-0.02, 0.001, "p = [2, 3]\ngain_init = [\"1\"]\n[data]\nfold = [0, 1, 2]\n"));
-  EXPECT_THAT(found.sentence, HasSubstr("p = 3 with gain_init = 1 has a final loss"));
+  EXPECT_THAT(found.sentence, HasSubstr("p = 3 with gain_init = 1 beats p = 2 with gain_init = 1: its final loss is"));
 }
 
 }  // namespace

@@ -108,31 +108,51 @@ TEST(Plan, RefusesWhatCannotBeCompared) {
   refused(
       "[train]\nthreads = [1, 2]\nmax_steps = [5]\n[model]\nd_head = [0]\n[[variant]]\nlabel = "
       "\"a\"\n[[variant]]\nlabel = \"a b\"\n",
-      "same configuration");
+      "'a, d_head = 0, max_steps = 5, threads = 1' and 'a, d_head = 0, max_steps = 5, threads = 2' compute the same "
+      "thing: they differ only in train.threads");
+  refused("norm.scheme = [\"qknorm\", \"lp\"]\nnorm.p = 3\n", "'qknorm, p = 3' and 'lp' compute the same thing");
+  refused("norm.p = [1, 2, 3]\n", "norm.p = 1 has no effect: it is read when norm.qk is lp");
+  refused("norm.gain_init = [1, 2]\n", "norm.gain_init = 2 has no effect");
+  refused("train.eval_windows = [1, 2]\n", "same for all");
   refused("norm.p = [2, 3]\n[[variant]]\nlabel = \"a\"\nnorm.p = 4\n", "Leave out either");
   refused("norm.p = [2, 3]\n[[variant]]\nlabel = \"a\"\ndata.fold = 4\n", "same for all variants");
   refused("[[variant]]\nlabel = \"a\"\noptim.lr = 0.1\n[[variant]]\nlabel = \"a \"\noptim.lr = 0.2\n", "two variants");
   refused("[[variant]]\nlabel = \"a*\"\noptim.lr = 0.1\n[[variant]]\nlabel = \"a?\"\noptim.lr = 0.2\n",
           "share a folder");
   refused("norm.scheme = [\"lp\", \"lpp\"]\n", "'lp'");
-  refused("norm.p = [2, 3]\n[data]\nfolds = 3\nfold = [1, 3]\n", "data.fold");
+  refused("norm.scheme = \"lp\"\nnorm.p = [2, 3]\n[data]\nfolds = 3\nfold = [1, 3]\n", "data.fold");
 }
 
 TEST(Plan, OneFoldAndOneSeedIsSaid) {
-  EXPECT_THAT(plan_of("norm.p = [2, 3]\ndata.fold = 9\n").notes, ElementsAre(HasSubstr("one fold")));
-  EXPECT_TRUE(plan_of("[norm]\np = [2, 3]\n[data]\nfold = 9\n[train]\nseed = [1, 2]\n").notes.empty());
+  EXPECT_THAT(plan_of("norm.scheme = \"lp\"\nnorm.p = [2, 3]\ndata.fold = 9\n").notes,
+              ElementsAre(HasSubstr("one fold")));
+  EXPECT_TRUE(plan_of("[norm]\nscheme = \"lp\"\np = [2, 3]\n[data]\nfold = 9\n[train]\nseed = [1, 2]\n").notes.empty());
 }
 
 TEST(Plan, OfAFolder) {
   const TemporaryFolder folder;
   EXPECT_THAT([&] { load_plan(folder.path()); }, ThrowsMessage<DataError>(HasSubstr("not a study")));
-  StudySpec spec = read_study(parse_toml("norm.p = [2, 3]\n", "study.toml"));
+  StudySpec spec = read_study(parse_toml("norm.scheme = \"lp\"\nnorm.p = [2, 3]\n", "study.toml"));
   spec.version = NORMLAB_VERSION;
   write_file_atomically(folder / "study.toml", to_toml(spec));
   const Plan plan = load_plan(folder.path());
   EXPECT_EQ(plan.trials.size(), 20u);
   EXPECT_EQ(plan.trials[0].folder, folder / "trials/p=2/fold00-seed1337");
   EXPECT_NO_THROW(require_this_version(plan));
+}
+
+// A study made before settings without effect were refused can still be read.
+TEST(Plan, AStoredStudyIsReadAsItIs) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "study.toml", "normlab = \"1\"\nnorm.p = [1, 2]\ntrain.threads = 1\n");
+  EXPECT_EQ(load_plan(folder.path()).variants.size(), 2u);
+}
+
+TEST(Plan, LabelsShowWhatTheStudyOverrides) {
+  const Plan plan = plan_of("norm.scheme = [\"qknorm\", \"cosine\"]\nnorm.p = 3\nstudy.baseline = \"cosine\"\n");
+  EXPECT_EQ(plan.variants[0].label, "qknorm, p = 3");
+  EXPECT_EQ(plan.variants[0].slug, "qknorm");  // folders are called as before
+  EXPECT_EQ(plan.baseline, 1u);
 }
 
 TEST(Plan, OfAnotherVersion) {

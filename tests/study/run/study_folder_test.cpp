@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-Plan plan_in(const std::filesystem::path& folder, const char* setting = "norm.p=[2,3]") {
+Plan plan_in(const std::filesystem::path& folder, const char* setting = "model.dropout=[0.1,0.2]") {
   StudySpec spec = read_study({parse_setting(setting)});
   spec.version = NORMLAB_VERSION;
   return make_plan(spec, folder);
@@ -26,7 +26,7 @@ TEST(StudyFolder, StoresThePlanAndIsTakenOnce) {
     EXPECT_EQ(read_file(folder / "a/b/study.toml"), to_toml(plan.spec));
     EXPECT_THAT([&] { take_study_folder(plan, ""); }, ThrowsMessage<Error>(HasSubstr("another process")));
   }
-  const FolderLock again = take_study_folder(plan_in(folder / "a/b", "norm.p=[2,3,4]"), "");
+  const FolderLock again = take_study_folder(plan_in(folder / "a/b", "model.dropout=[0.1,0.2,0.3]"), "");
   EXPECT_EQ(load_plan(folder / "a/b").variants.size(), 3u);
 }
 

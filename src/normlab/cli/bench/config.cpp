@@ -20,13 +20,14 @@ constexpr NamedSize sizes[] = {
     {"S", "[model]\nn_layers = 4\nn_heads = 4\nd_model = 128\nseq_len = 64\n[train]\nbatch_size = 12\n"},
 };
 
+// Of a recipe only the model counts, whichever scheme takes the place of its own.
 std::vector<Setting> settings_of(const std::string& config) {
   for (const NamedSize& size : sizes)
     if (config == size.name) return parse_toml(size.toml, config);
-  if (config.find('\n') != std::string::npos) return parse_toml(config, "bench");
+  if (config.find('\n') != std::string::npos) return optional_settings(parse_toml(config, "bench"));
   if (!std::filesystem::exists(config))
     throw UsageError("--config", concat("got '", config, "', expected L, S or an existing recipe file."));
-  return read_toml(config);
+  return optional_settings(read_toml(config));
 }
 
 Setting setting(std::string key, std::string value) {

@@ -82,7 +82,7 @@ Exit inspect_model(const InspectOptions& options) {
   const Batch batch = batch_of(eval_windows(part, length, options.windows), corpus.tokens);
 
   InspectPage page{.model = loaded.folder.string(),
-                   .scheme = config.norm.name,
+                   .scheme = scheme_label(config.norm),
                    .step = loaded.step,
                    .windows = batch.inputs.size(0),
                    .tokens = length,

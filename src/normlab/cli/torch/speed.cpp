@@ -12,7 +12,8 @@ void add_speed(CLI::App& app, Exit&) {
     std::string line;
     std::getline(std::cin, line);
     const auto in = nlohmann::json::parse(line);
-    const Config config = resolve_config(parse_toml(in.at("config").get<std::string>(), "speed")).config;
+    const Config config =
+        resolve_config(optional_settings(parse_toml(in.at("config").get<std::string>(), "speed"))).config;
     const TrialSpeed speed = trial_speed(config, in.at("vocab_size"), in.at("jobs"));
     const nlohmann::json out = {{"seconds_of_step", speed.seconds_of_step},
                                 {"flops_per_second", speed.flops_per_second}};

@@ -37,7 +37,8 @@ std::string default_folder(const Config& config) {
 // The configuration asked for; a run that resumes without --config keeps its own.
 LoadedConfig wanted_config(const TrainOptions& options, bool resuming) {
   std::vector<Setting> settings;
-  if (resuming && options.config.files.empty()) settings = read_toml(RunDir::open(options.out).config().string());
+  if (resuming && options.config.files.empty())
+    settings = optional_settings(read_toml(RunDir::open(options.out).config().string()));
   for (Setting& setting : options.config.settings()) settings.push_back(std::move(setting));
   require_one_run(settings, "train");
   return resolve_config(settings);
@@ -127,7 +128,7 @@ Exit train(TrainOptions options) {
   for (const std::string& note : loaded.notes) log_line(note);
   if (const std::string reason = why_not_fused(config.model, config.norm); !reason.empty())
     log_line(concat("composite kernels: the fused ones do not support this model, ", reason));
-  log_line(concat(config.norm.name, ": ", si(static_cast<double>(trainer->parameter_count())), " parameters, ",
+  log_line(concat(scheme_label(config.norm), ": ", si(static_cast<double>(trainer->parameter_count())), " parameters, ",
                   resuming ? concat("resuming from step ", trainer->state().step) : "starting", ", run in ",
                   options.out));
   if (!options.quiet && !resuming) say_how_long(config, !options.config.files.empty());

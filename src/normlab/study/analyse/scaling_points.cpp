@@ -22,7 +22,7 @@ bool starts_with_any(const std::string& key, std::initializer_list<std::string_v
 // What names the scheme is all that is no matter of size, horizon or optimisation.
 std::string scheme_of(const Plan& plan, const Trial& trial) {
   const auto& named = plan.spec.variants;  // each makes as many variants, one after the other
-  std::vector<std::string> parts = {named.empty() ? trial.config.norm.name
+  std::vector<std::string> parts = {named.empty() ? scheme_label(plan.spec, trial.config.norm.name)
                                                   : named[trial.variant * named.size() / plan.variants.size()].label};
   for (const Axis& axis : plan.axes) {
     if (starts_with_any(axis.key, {"ladder.", "model.", "optim.", "train."})) continue;

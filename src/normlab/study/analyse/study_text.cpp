@@ -13,7 +13,7 @@ std::optional<double> median_if_any(const std::vector<double>& values) {
   return values.empty() ? std::nullopt : std::optional(median(values));
 }
 
-std::string p_text(double p_value) { return p_value < 0.001 ? "< 0.001" : concat("= ", significant(p_value, 2)); }
+std::string p_text(double p_value) { return p_value < 0.001 ? "below 0.001" : significant(p_value, 2); }
 
 std::string interval_name(const Analysis& analysis) {
   const auto tested = std::count_if(analysis.comparisons.begin(), analysis.comparisons.end(),
@@ -56,6 +56,47 @@ std::string subtitle_of(const StudyResults& results) {
   return concat(
       plan.variants.size(), " variants \xC3\x97 ", plan.folds.size(), plan.folds.size() == 1 ? " fold" : " folds",
       plan.seeds.size() > 1 ? concat(" \xC3\x97 ", plan.seeds.size(), " seeds") : "", ": ", progress_text(results));
+}
+
+namespace {
+
+// "400", "206k", or "206k to 1.2M" where variants differ.
+std::string range_text(const std::vector<double>& values) {
+  const auto shown = [](double value) { return value < 10000 ? fixed(value, 0) : si(value); };
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  return *low == *high ? shown(*low) : concat(shown(*low), " to ", shown(*high));
+}
+
+}  // namespace
+
+std::string setup_text(const StudyResults& results) {
+  std::vector<double> layers, widths, steps, tokens, parameters;
+  std::set<std::string> schemes;
+  for (const Trial& trial : results.plan.trials) {
+    const Config& config = trial.config;
+    schemes.insert(scheme_label(results.plan.spec, config.norm.name));
+    layers.push_back(config.model.n_layers);
+    widths.push_back(config.model.d_model);
+    steps.push_back(static_cast<double>(config.train.max_steps));
+    tokens.push_back(config.train.accumulate * (config.translation.wanted()
+                                                    ? static_cast<double>(config.translation.batch_tokens)
+                                                    : double{1} * config.train.batch_size * config.model.seq_len));
+  }
+  for (const TrialResult& trial : results.trials)
+    if (trial.record.parameters > 0) parameters.push_back(static_cast<double>(trial.record.parameters));
+  const Config& first = results.plan.trials.front().config;
+  std::vector<std::string> parts;
+  if (schemes.size() == 1) parts.push_back(concat("scheme ", *schemes.begin()));
+  parts.push_back(concat(range_text(layers), " layers of width ", range_text(widths),
+                         parameters.empty() ? "" : concat(", ", range_text(parameters), " parameters")));
+  parts.push_back(concat(range_text(steps), " steps of ", range_text(tokens), " tokens"));
+  parts.push_back(concat(std::filesystem::path(first.data.source).filename().string(),
+                         first.translation.wanted()
+                             ? concat(", ", first.translation.source, " to ", first.translation.target)
+                         : first.data.tokenizer == TokenUnit::bytes ? " by bytes"
+                                                                    : " by characters"));
+  for (const std::string& machine : results.provenance.machines) parts.push_back(machine);
+  return concat(join(parts, "; "), ".");
 }
 
 std::string commands(const StudyResults& results, const Analysis& analysis) {

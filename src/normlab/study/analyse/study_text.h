@@ -14,13 +14,14 @@ inline constexpr const char* dash = "\xE2\x80\x93";  // in a cell without a valu
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 std::optional<double> median_if_any(const std::vector<double>& values);  // the median, if any
 
-std::string p_text(double p_value);                   // "= 0.004" or "< 0.001"
+std::string p_text(double p_value);                   // "0.004" or "below 0.001"
 std::string interval_name(const Analysis& analysis);  // "95 % interval", adjusted where there are several
 std::string bound_sign(const SpeedUp& speed);         // before its factor, such as "≤ "
 
 std::string title_of(const Plan& plan);
 std::string subtitle_of(const StudyResults& results);
-std::string progress_text(const StudyResults& results);                         // "3 of 12 trials finished, 9 missing"
+std::string setup_text(const StudyResults& results);     // schemes, sizes, steps, text and machine, in a line
+std::string progress_text(const StudyResults& results);  // "3 of 12 trials finished, 9 missing"
 std::string trial_name(const StudyResults& results, const TrialResult& trial);  // "p = 3, fold 2"
 std::string spoken_label(const StudyResults& results, size_t variant);          // "p = 3 with gain_init = matched"
 

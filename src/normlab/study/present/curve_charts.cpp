@@ -61,7 +61,8 @@ double tokens_per_step(const Plan& plan, size_t variant) {
   return 0;
 }
 
-// The ways to lay out the horizontal axis. The first half of training is so steep that it hides the differences.
+// The ways to lay out the horizontal axis: the whole run first; its steep first half hides the differences of the
+// second.
 struct Horizontal {
   std::vector<XAxis> axes;
   Unit tokens, time;
@@ -77,8 +78,8 @@ Horizontal horizontal(const StudyResults& results, bool with_costs) {
     evaluations = std::max(evaluations, static_cast<double>(trial.curve.size()));
   }
   Horizontal x{{}, count_unit(tokens), time_unit(seconds), evaluations >= 8};
-  if (x.halved) x.axes.push_back({"second half", "training step", steps / 2});
   x.axes.push_back({"whole run", "training step"});
+  if (x.halved) x.axes.push_back({"second half", "training step", steps / 2});
   if (!with_costs) return x;
   x.axes.push_back({"tokens", x.tokens.name.empty() ? "tokens seen" : concat("tokens seen (", x.tokens.name, ")")});
   x.axes.push_back({"time", concat("processor time of training (", x.time.name, ")")});

@@ -29,7 +29,7 @@ IntervalRow interval_row(const ChartInput& input, const Comparison& comparison, 
                   .values = comparison.differences,
                   .notes = {"", "", ""}};
   if (comparison.mean) row.notes = {signed_number(*comparison.mean, 4), percent(*comparison.relative), "\xE2\x80\x93"};
-  if (comparison.holm_p) row.notes[2] = replace_all(p_text(*comparison.holm_p), "= ", "");
+  if (comparison.holm_p) row.notes[2] = p_text(*comparison.holm_p);
   return row;
 }
 
@@ -44,7 +44,7 @@ IntervalChart empty_difference_chart(const Analysis& analysis, const std::string
           name_of(block),
           concat("better than ", baseline),
           concat("worse than ", baseline),
-          {"difference", "relative", "Holm p"},
+          {"difference", "relative", "adjusted p-value"},
           {}};
 }
 
@@ -91,10 +91,10 @@ Figure time_chart(const ChartInput& input) {
     for (const double seconds : variant.cpu_seconds) longest = std::max(longest, seconds);
   const Unit unit = time_unit(longest);
   BoxChart chart{{"time", "Training time",
-                  "Processor time of the training steps of each trial, without evaluation. Line: median; box: "
-                  "quartiles; whiskers: "
-                  "up to 1.5 \xC3\x97 IQR; rings: outliers; diamond: mean; dots: trials.",
-                  "Box plots of training time, one for each variant."},
+                  "Processor time of the training steps of each trial, without evaluation. Dots: trials; with five or "
+                  "more also line: median; box: quartiles; whiskers: up to 1.5 \xC3\x97 IQR; rings: outliers; "
+                  "diamond: mean.",
+                  "Training time of each trial, one row for each variant."},
                  concat("processor time of training (", unit.name, ")"),
                  "trial",
                  {},

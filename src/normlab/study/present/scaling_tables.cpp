@@ -67,7 +67,7 @@ std::vector<std::string> scaling_findings(const ScalingAnalysis& analysis) {
   if (analysis.shared)
     found.push_back(concat(analysis.shared->p_value <= 0.05 ? "The schemes do not share their exponents"
                                                             : "The data are consistent with shared exponents",
-                           " (p ", p_text(analysis.shared->p_value),
+                           " (p-value ", p_text(analysis.shared->p_value),
                            "; shared they are exp_params = ", significant(analysis.shared->exp_params, 3),
                            ", exp_tokens = ", significant(analysis.shared->exp_tokens, 3), ")."));
   for (const Projection& each : analysis.projections)
@@ -91,7 +91,7 @@ std::vector<std::string> bootstrap_texts(const ScalingAnalysis& analysis) {
     const bool unequal = variance.p_value <= unequal_variance;
     const std::string found = concat(
         unequal ? "the size of the residuals may depend on N or D" : "their size does not show a dependence on N or D",
-        " (test of Breusch and Pagan on their sizes, p ", p_text(variance.p_value),
+        " (test of Breusch and Pagan on their sizes, p-value ", p_text(variance.p_value),
         !unequal && each.runs.size() < few_runs ? "; with few runs the test has little power" : "", ")");
     texts.push_back(concat("Intervals", each.scheme.empty() ? "" : concat(" of ", each.scheme), ": ",
                            bootstrap_names[static_cast<size_t>(kind)], " bootstrap, ",

@@ -46,26 +46,26 @@ std::string friedman_text(const ChartInput& input) {
   return concat(
       "Friedman test that all ", analysis.ranked.size(), " variants rank equally over ", analysis.ranked_blocks, " ",
       name_of(analysis.block),
-      "s: Iman and Davenport's F = ", std::isfinite(test.f) ? significant(test.f, 3) : "infinite", ", p ",
+      "s: Iman and Davenport's F = ", std::isfinite(test.f) ? significant(test.f, 3) : "infinite", ", p-value ",
       p_text(test.f_p_value), ". Average ranks that differ by ",
       significant(nemenyi_critical_difference(analysis.ranked.size(), analysis.ranked_blocks), 3),
       " or more are significantly different at 95 % over all pairs (Nemenyi).",
       analysis.block == BlockKind::fold
-          ? " Both assume independent folds, but folds share most of their training text: this p is too small "
+          ? " Both assume independent folds, but folds share most of their training text: this p-value is too small "
             "and this distance too short. They are a second opinion, not the verdict."
           : "");
 }
 
 constexpr const char* tests_over_seeds =
-    "Each trial is compared with the baseline's trial on the same seed. Interval and p come from the paired t-test, "
-    "and "
-    "Holm's correction allows for the number of comparisons in both: an interval excludes 0 exactly where Holm's p is "
-    "at most 0.05. All trials share one fold, so other validation text is not covered.";
+    "Each trial is compared with the baseline's trial on the same seed. Interval and p-value come from the paired "
+    "t-test; "
+    "Holm's correction adjusts both for the number of comparisons: an interval excludes 0 exactly where the adjusted "
+    "p-value is at most 0.05. All trials share one fold, so other validation text is not covered.";
 constexpr const char* tests_over_folds =
     "Each trial is compared with the baseline's trial on the same fold and seed. Folds share most of their training "
-    "text, so interval and p come from the corrected resampled t-test (Nadeau and Bengio), and Holm's correction "
-    "allows "
-    "for the number of comparisons in both: an interval excludes 0 exactly where Holm's p is at most 0.05. Wilcoxon's "
+    "text, so interval and p-value come from the corrected resampled t-test (Nadeau and Bengio); Holm's correction "
+    "adjusts both for the number of comparisons: an interval excludes 0 exactly where the adjusted p-value is at most "
+    "0.05. Wilcoxon's "
     "exact test ignores what folds share: it is a second opinion, not the verdict.";
 
 // What both the page and the Markdown show, in its order.
@@ -121,7 +121,7 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
 
 // Lines must not break inside "p = 3" and "95 %".
 std::string unbroken(std::string text) {
-  for (const char* part : {" = ", " < ", " nats", " %", " folds", " seeds"})
+  for (const char* part : {" = ", " \xC2\xB1 ", " nats", " %", " folds", " seeds"})
     text = replace_all(std::move(text), part, replace_all(part, " ", "\xC2\xA0"));
   return text;
 }
@@ -147,6 +147,7 @@ Section setup_section(const ChartInput& input) {
 Page make_page(const ChartInput& input, const std::vector<Part>& parts, const Verdict& verdict) {
   Page page{.title = title_of(input.results.plan),
             .subtitle = subtitle_of(input.results),
+            .setup = setup_text(input.results),
             .verdict = unbroken(verdict.sentence),
             .detail = unbroken(verdict.detail),
             .figures = verdict.figures,
@@ -166,8 +167,9 @@ Page make_page(const ChartInput& input, const std::vector<Part>& parts, const Ve
 }
 
 std::string make_markdown(const ChartInput& input, const std::vector<Part>& parts, const Verdict& verdict) {
-  std::string out = concat("# ", markdown_text(title_of(input.results.plan)), "\n\n", subtitle_of(input.results),
-                           "\n\n**", markdown_text(verdict.sentence), "**\n");
+  std::string out =
+      concat("# ", markdown_text(title_of(input.results.plan)), "\n\n", subtitle_of(input.results), "\n\n",
+             markdown_text(setup_text(input.results)), "\n\n**", markdown_text(verdict.sentence), "**\n");
   if (!verdict.detail.empty()) out += concat("\n", markdown_text(verdict.detail), "\n");
   for (const std::string& notice : verdict.notices) out += concat("\n> ", markdown_text(notice), "\n");
   for (const Part& part : parts) {

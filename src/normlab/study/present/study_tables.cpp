@@ -13,9 +13,7 @@ namespace normlab {
 namespace {
 
 Cell loss_cell(std::optional<double> loss) { return {loss ? fixed(*loss, 4) : dash, loss.value_or(not_a_number)}; }
-Cell p_cell(std::optional<double> p) {
-  return {p ? replace_all(p_text(*p), "= ", "") : dash, p.value_or(not_a_number)};
-}
+Cell p_cell(std::optional<double> p) { return {p ? p_text(*p) : dash, p.value_or(not_a_number)}; }
 Cell number_or_dash(std::optional<double> value, int digits = 3) {
   return number_cell(value.value_or(not_a_number), digits);
 }
@@ -82,9 +80,9 @@ Table test_table(const ChartInput& input) {
                {concat(name_of(input.analysis.block), "s"), "", Align::right},
                {"difference", "", Align::right},
                {interval_name(input.analysis), "", Align::right},
-               {"Holm p", "", Align::right},
-               {"p", "", Align::right},
-               {"Wilcoxon p", "", Align::right}},
+               {"adjusted p-value", "", Align::right},
+               {"p-value", "", Align::right},
+               {"Wilcoxon p-value", "", Align::right}},
               {}};
   for (const Comparison& comparison : input.analysis.comparisons)
     table.rows.push_back({text_cell(input.results.plan.variants[comparison.variant].label),

@@ -11,41 +11,54 @@
 namespace normlab {
 namespace {
 
-// Decimals that give a difference two significant digits, and its interval as many.
-int decimals_for(double difference) {
-  const double size = std::fabs(difference);
-  return size > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(size))), 2, 6) : 3;
+constexpr int decimals_without_interval = 3;
+
+// The interval is the mean and as much to either side.
+double half_width(const Interval& interval) { return (interval.high - interval.low) / 2; }
+
+// Two digits of the interval's half-width, and more only where a difference would not be seen to exclude 0.
+int decimals_of(const Comparison& comparison) {
+  if (!comparison.adjusted) return decimals_without_interval;
+  const double half = half_width(*comparison.adjusted), mean = std::fabs(*comparison.mean);
+  int decimals = half > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(half))), 1, 6) : 3;
+  while (differs(comparison) && decimals < 6 && fixed(mean, decimals) == fixed(half, decimals)) ++decimals;
+  return decimals;
 }
 
-int decimals_for(double difference, const Interval& interval) {
-  return interval_decimals(interval.low, interval.high, decimals_for(difference));
+// "0.020 ± 0.001 nats"; without an interval the difference alone.
+std::string amount_text(const Comparison& comparison, bool with_sign) {
+  const int decimals = decimals_of(comparison);
+  const double mean = *comparison.mean;
+  const std::string size = with_sign ? signed_number(mean, decimals) : fixed(std::fabs(mean), decimals);
+  if (!comparison.adjusted) return concat(size, " nats");
+  return concat(size, " \xC2\xB1 ", fixed(half_width(*comparison.adjusted), decimals), " nats");
 }
 
-std::string amount(double value, int decimals) { return with_minus(fixed(value, decimals)); }
-
-// "0.012 to 0.030": of a gain when the difference is one, so that the numbers agree with the word "below".
-std::string size_of_gain(const Interval& interval, double mean, int decimals) {
-  const bool below = mean < 0;
-  return concat(amount(below ? -interval.high : interval.low, decimals), " to ",
-                amount(below ? -interval.low : interval.high, decimals));
+// The relative size of a difference that was shown, as exact as its interval allows.
+std::string relative_text(const Comparison& comparison) {
+  const double percent = std::fabs(100 * *comparison.relative);
+  const double half = half_width(*comparison.adjusted) * percent / std::fabs(*comparison.mean);
+  const int decimals = half > 0 ? std::clamp(-static_cast<int>(std::floor(std::log10(half))), 0, 2) : 1;
+  return concat(" (", fixed(percent, decimals), " %)");
 }
 
-std::string difference_text(const Comparison& comparison) {
-  return concat(amount(std::fabs(*comparison.mean), decimals_for(*comparison.mean)), " nats (",
-                fixed(std::fabs(100 * *comparison.relative), 1), " %) ", *comparison.mean < 0 ? "below" : "above");
+bool is_adjusted(const Analysis& analysis) { return interval_name(analysis).starts_with("adjusted"); }
+std::string p_name(const Analysis& analysis) { return is_adjusted(analysis) ? "adjusted p-value" : "p-value"; }
+
+// "over 3 folds (adjusted 95 % interval; adjusted p-value 0.98)"
+std::string basis_text(const Analysis& analysis, const Comparison& comparison) {
+  const std::string name = name_of(analysis.block);
+  if (comparison.blocks.size() < 2) return concat("in one ", name, ", which does not show whether this is chance");
+  const std::string blocks = plural(comparison.blocks.size(), name);
+  if (!comparison.t) return concat("in each of ", blocks, ", so there is nothing to test");
+  return concat("over ", blocks, " (", interval_name(analysis), "; ", p_name(analysis), " ", p_text(*comparison.holm_p),
+                ")");
 }
 
-std::string evidence_text(const Analysis& analysis, const Comparison& comparison) {
-  const BlockKind block = analysis.block;
-  const std::string blocks = plural(comparison.blocks.size(), name_of(block));
-  if (!comparison.t) {
-    return comparison.blocks.size() < 2
-               ? concat("; one ", name_of(block), ", which does not show whether this is chance")
-               : concat("; the same difference in all ", blocks, ", so there is nothing to test");
-  }
-  const int decimals = decimals_for(*comparison.mean, *comparison.adjusted);
-  return concat("; ", interval_name(analysis), " ", size_of_gain(*comparison.adjusted, *comparison.mean, decimals),
-                "; Holm-corrected p ", p_text(*comparison.holm_p), "; ", blocks);
+// A difference this small beside its interval is a tie; a larger one that the test does not show may be chance.
+bool ties(const Comparison& comparison) {
+  return !differs(comparison) && comparison.adjusted &&
+         std::fabs(*comparison.mean) <= half_width(*comparison.adjusted) / 3;
 }
 
 std::string answer(const StudyResults& results, const Analysis& analysis, const Comparison* best) {
@@ -55,16 +68,22 @@ std::string answer(const StudyResults& results, const Analysis& analysis, const 
   if (!best)
     return concat("No comparison is possible yet: no ", name_of(analysis.block), " is finished both for the baseline, ",
                   baseline, ", and for another variant.");
-  const std::string rival = spoken_label(results, best->variant),
-                    evidence = concat(evidence_text(analysis, *best), ".");
-  if (*best->mean == 0) return concat(rival, " and ", baseline, " have exactly the same final loss", evidence);
-  if (*best->mean > 0)
-    return concat("No variant has a lower final loss than ", baseline, ": the nearest, ", rival, ", is ",
-                  difference_text(*best), " it", evidence);
-  if (!best->t || differs(*best))
-    return concat(rival, " has a final loss ", difference_text(*best), " that of ", baseline, evidence);
-  return concat("No variant is significantly better than ", baseline, ": the lowest, ", rival, ", is ",
-                difference_text(*best), " it, which may be chance", evidence);
+  const std::string rival = spoken_label(results, best->variant), basis = basis_text(analysis, *best);
+  const bool lower = *best->mean < 0;
+  if (*best->mean == 0) return concat(rival, " and ", baseline, " have exactly the same final loss ", basis, ".");
+  if (ties(*best))
+    return concat("Nothing beats ", baseline, " here; ", rival, " ties with it: difference ", amount_text(*best, true),
+                  " ", basis, ".");
+  if (!lower)
+    return concat("Nothing beats ", baseline, " here; the nearest, ", rival, ", has a final loss ",
+                  amount_text(*best, false), " higher ", basis, ".");
+  if (differs(*best))
+    return concat(rival, " beats ", baseline, ": its final loss is ", amount_text(*best, false), relative_text(*best),
+                  " lower ", basis, ".");
+  if (!best->t)
+    return concat(rival, " has a final loss ", amount_text(*best, false), " lower than ", baseline, " ", basis, ".");
+  return concat("Nothing is shown to beat ", baseline, ": the lowest, ", rival, ", has a final loss ",
+                amount_text(*best, false), " lower, which may be chance, ", basis, ".");
 }
 
 std::string list_of(const StudyResults& results, const Analysis& analysis, bool better, const Comparison* best) {
@@ -75,13 +94,14 @@ std::string list_of(const StudyResults& results, const Analysis& analysis, bool 
   return join(names, "; ");
 }
 
+// No more digits than its interval supports; two where there is none.
 std::string factor_text(const Analysis& analysis, const SpeedUp& speed) {
   constexpr const char* bounds[] = {"", "at most ", "at least ", "about "};  // in the order of Bound
   const std::string interval = speed.interval
-                                   ? concat(" (", interval_name(analysis), " ", significant(speed.interval->low, 3),
-                                            " to ", significant(speed.interval->high, 3), ")")
+                                   ? concat(" (", interval_name(analysis), " ", fixed(speed.interval->low, 2), " to ",
+                                            fixed(speed.interval->high, 2), ")")
                                    : "";
-  return concat(bounds[static_cast<size_t>(speed.bound())], significant(*speed.factor, 3), "x", interval);
+  return concat(bounds[static_cast<size_t>(speed.bound())], fixed(*speed.factor, 2), "x", interval);
 }
 
 std::string speed_text(const StudyResults& results, const Analysis& analysis, const Comparison& best) {
@@ -91,10 +111,11 @@ std::string speed_text(const StudyResults& results, const Analysis& analysis, co
                                            : concat("the final loss of ", spoken_label(results, analysis.baseline));
   const std::string factors = concat(factor_text(analysis, steps), " in steps and ",
                                      factor_text(analysis, *best.in_seconds), " in processor time");
-  const std::string name = name_of(analysis.block),
-                    reaches = concat(spoken_label(results, best.variant), " reaches ", goal);
-  if (steps.bound() == Bound::none) return concat(reaches, " with a speed-up of ", factors, ".");
-  const std::string in_some = concat(reaches, " in ", steps.reached(), " of ", plural(steps.ratios.size(), name));
+  const std::string name = name_of(analysis.block);
+  const std::string in_some = concat(spoken_label(results, best.variant), " reaches ", goal, " in ",
+                                     steps.bound() == Bound::none ? "all " : concat(steps.reached(), " of "),
+                                     plural(steps.ratios.size(), name));
+  if (steps.bound() == Bound::none) return concat(in_some, ", with a speed-up of ", factors, ".");
   if (steps.reached() == 0) return concat(in_some, ".");
   const std::string others = steps.reached() == steps.ratios.size()
                                  ? concat("the baseline does not reach it in ", plural(steps.only_rival, name))
@@ -113,31 +134,30 @@ std::string detail(const StudyResults& results, const Analysis& analysis, const 
   return join(parts, " ");
 }
 
+// Each states what it rests on.
 std::vector<KeyFigure> key_figures(const StudyResults& results, const Analysis& analysis, const Comparison* best) {
   std::vector<KeyFigure> figures;
   if (!best) return figures;
-  const std::string rival = spoken_label(results, best->variant);
-  const int decimals = decimals_for(*best->mean);
-  figures.push_back({concat(signed_number(*best->mean, decimals), " nats"),
-                     concat(rival, " against ", spoken_label(results, analysis.baseline), ", final validation loss")});
-  if (best->t) {
-    const Interval& interval = *best->adjusted;
-    const int places = decimals_for(*best->mean, interval);
-    figures.push_back({concat(signed_number(interval.low, places), " to ", signed_number(interval.high, places)),
-                       concat(interval_name(analysis), " of this difference")});
-    figures.push_back({concat("p ", p_text(*best->holm_p)),
-                       concat("Holm-corrected for ", plural(analysis.comparisons.size(), "comparison"))});
-  }
+  const std::string name = name_of(analysis.block), blocks = plural(best->blocks.size(), name);
+  figures.push_back({amount_text(*best, true), concat("final validation loss of ", spoken_label(results, best->variant),
+                                                      " against ", spoken_label(results, analysis.baseline), "; ",
+                                                      best->t ? concat(interval_name(analysis), " over ", blocks)
+                                                              : concat(blocks, ", no interval"))});
+  if (best->t)
+    figures.push_back({concat("p-value ", p_text(*best->holm_p)),
+                       is_adjusted(analysis)
+                           ? concat("of this difference, adjusted for ",
+                                    plural(analysis.comparisons.size(), "comparison"), " (Holm); ", blocks)
+                           : concat("of this difference, paired t-test over ", blocks)});
   if (best->in_steps && best->in_steps->reached() > 0) {
     const SpeedUp& speed = *best->in_steps;
     const std::string goal =
         analysis.target ? concat("to a loss of ", format_number(*analysis.target)) : "to the baseline's final loss";
-    const std::string in_some =
-        speed.bound() == Bound::none
-            ? ""
-            : concat("; ", speed.reached(), " of ", plural(speed.ratios.size(), name_of(analysis.block)), " reach it");
+    const std::string reached = speed.bound() == Bound::none
+                                    ? concat("reached in all ", plural(speed.ratios.size(), name))
+                                    : concat("reached in ", speed.reached(), " of ", plural(speed.ratios.size(), name));
     figures.push_back(
-        {concat(bound_sign(speed), significant(*speed.factor, 3), "x"), concat("speed-up in steps ", goal, in_some)});
+        {concat(bound_sign(speed), fixed(*speed.factor, 2), "x"), concat("speed-up in steps ", goal, ", ", reached)});
   }
   return figures;
 }
@@ -183,7 +203,7 @@ void add_doubts(std::vector<std::string>& notices, const StudyResults& results, 
   if (blocks == 1)
     notices.push_back("The study has one fold and one seed, which give no intervals and no tests.");
   else if (blocks < 6)
-    notices.push_back(concat("With ", blocks, " ", name, "s Wilcoxon's exact test cannot fall below p = ",
+    notices.push_back(concat("With ", blocks, " ", name, "s Wilcoxon's exact test cannot give a p-value below ",
                              significant(std::pow(2.0, 1.0 - static_cast<double>(blocks)), 3),
                              ", and intervals are wide. Ten ", name, "s are a better basis for a claim."));
   if (results.provenance.versions.size() > 1 || results.provenance.machines.size() > 1)

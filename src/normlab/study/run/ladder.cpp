@@ -11,17 +11,11 @@
 namespace normlab {
 namespace {
 
-constexpr std::array<std::string_view, 3> dials = {"ladder.depth", "ladder.tokens", "ladder.tokens_per_param"};
 constexpr std::array<std::string_view, 6> derived = {"model.n_layers", "model.d_model", "model.n_heads",
                                                      "model.d_head",   "model.d_ff",    "train.max_steps"};
 
-template <class Keys>
-bool contains(const Keys& keys, const std::string& key) {
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
-
 Setting rung_setting(const char* key, const std::string& value) {
-  return {.key = key, .values = {value}, .where = "the ladder", .is_list = false};
+  return {.key = key, .values = {value}, .where = "the ladder", .is_list = false, .optional = true};
 }
 
 // The first value of each list where nothing else is chosen.
@@ -66,30 +60,38 @@ void list_fields(LadderConfig& c, FieldList& list) {
                "training tokens, the same for all sizes; a list gives the horizons; 0 = by tokens_per_param");
   list.real("tokens_per_param", c.tokens_per_param, {.min = 0.0, .open_min = true},
             "training tokens for each weight of the blocks' matrices; a list gives the horizons");
-  list.integer("width_per_layer", c.width_per_layer, {.min = 1, .max = 1 << 16}, "d_model = depth times this");
-  list.integer("head_width", c.head_width, {.min = 1, .max = 1 << 16}, "n_heads = d_model over this");
+  list.integer("width_per_layer", c.width_per_layer, {.min = 1, .max = 1 << 16}, "d_model = depth times this")
+      .is_shared_in_studies();
+  list.integer("head_width", c.head_width, {.min = 1, .max = 1 << 16}, "n_heads = d_model over this")
+      .is_shared_in_studies();
   list.real("batch_exponent", c.batch_exponent, {.min = 0.0, .max = 1.0},
-            "train.batch_size grows as this power of compute, from the first rung");
+            "train.batch_size grows as this power of compute, from the first rung")
+      .is_shared_in_studies();
   list.real("lr_exponent", c.lr_exponent, {.min = 0.0, .max = 1.0},
-            "optim.lr and optim.min_lr fall as this power of compute, from the first rung");
+            "optim.lr and optim.min_lr fall as this power of compute, from the first rung")
+      .is_shared_in_studies();
   list.integer("evaluations", c.evaluations, {.min = 0, .max = 1000000},
-               "evaluations per run, evenly spaced over its steps; 0 = use train.eval_every");
+               "evaluations per run, evenly spaced over its steps; 0 = use train.eval_every")
+      .is_shared_in_studies();
 }
 
 bool is_ladder_key(const std::string& key) { return key.starts_with("ladder."); }
 
 void check_ladder(const std::vector<Setting>& ladder) {
+  LadderConfig rules;
+  FieldList list;
+  list_fields(rules, list);
   for (const Setting& each : ladder)
-    if (each.is_list && !contains(dials, each.key))
+    if (each.is_list && list.at(each.key, each.where).in_study != InStudy::varies)
       throw UsageError(each.where,
                        concat(each.key, " is one rule for all sizes; got a list. Lists are allowed for ",
                               "ladder.depth, ladder.tokens, ladder.tokens_per_param, optim.lr and train.batch_size."));
   const auto has = [&](std::string_view key) {
     return std::any_of(ladder.begin(), ladder.end(), [&](const Setting& each) { return each.key == key; });
   };
-  if (!ladder.empty() && !has(dials[0]))
+  if (!ladder.empty() && !has("ladder.depth"))
     throw UsageError("ladder.depth", "is missing; expected the depths of the ladder, such as depth = [2, 3, 4, 6].");
-  if (has(dials[1]) && has(dials[2]))
+  if (has("ladder.tokens") && has("ladder.tokens_per_param"))
     throw UsageError("ladder.tokens",
                      "and ladder.tokens_per_param both set the training length. Leave out one of them.");
 }
@@ -97,7 +99,7 @@ void check_ladder(const std::vector<Setting>& ladder) {
 std::vector<Setting> rung_settings(const std::vector<Setting>& ladder, const std::vector<Setting>& chosen,
                                    const std::vector<Setting>& run) {
   for (const Setting& each : run)
-    if (contains(derived, each.key))
+    if (std::find(derived.begin(), derived.end(), each.key) != derived.end())
       throw UsageError(each.where, concat(each.key, " is derived by the rules of [ladder]. Leave it out."));
   const LadderConfig rung = rung_of(ladder, chosen);
   const Sized here = sized(rung, run), first = sized(rung_of(ladder, {}), run);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
@@ -13,26 +12,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Losses over different texts, tokens or blocks cannot be compared trial by trial.
-const std::set<std::string> same_for_all = {"data.source", "data.tokenizer", "data.folds"};
-
 std::string without_spaces(const std::string& text) { return replace_all(text, " ", ""); }
 
 std::vector<Axis> axes_of(const StudySpec& spec) {
   std::vector<Axis> axes;
   for (const Setting& each : spec.settings) {
     if (!each.is_list || each.key == fold_key || each.key == seed_key) continue;
-    if (same_for_all.contains(each.key))
+    if (!varies_between_trials(each.key))
       throw UsageError(each.where, concat(each.key, " must be the same for all trials of a study; got a list."));
-    axes.push_back({each.key, each.values});
+    axes.push_back({each.key, each.values, each.where, each.optional});
   }
   for (const Setting& each : spec.ladder)
-    if (each.is_list) axes.push_back({each.key, each.values});
+    if (each.is_list) axes.push_back({each.key, each.values, each.where, each.optional});
   return axes;
 }
 
 // "p = 2.5"; a scheme is called by its name alone.
-std::string label_of(const std::vector<Axis>& axes, const std::string& key, const std::string& value) {
+std::string name_of(const std::vector<Axis>& axes, const std::string& key, const std::string& value) {
   if (key == "norm.scheme") return value;
   const auto short_name = [](const std::string& name) { return name.substr(name.find('.') + 1); };
   const auto alike =
@@ -69,20 +65,23 @@ std::vector<Variant> variants_of(const StudySpec& spec, const std::vector<Axis>&
   std::vector<Variant> variants;
   for (const NamedSettings& named : spec.variants) {
     check_named_variant(named, axes);
-    variants.push_back({.label = named.label, .slug = {}, .settings = named.settings});
+    variants.push_back({.name = named.label, .label = named.label, .slug = {}, .settings = named.settings});
   }
   if (variants.empty()) variants.emplace_back();
   for (const Axis& axis : axes) {
     std::vector<Variant> extended;
     for (const Variant& variant : variants)
       for (const std::string& value : axis.values) {
-        extended.push_back(variant);
-        extended.back().label += concat(variant.label.empty() ? "" : ", ", label_of(axes, axis.key, value));
-        extended.back().settings.push_back(study_setting(axis.key, value));
+        Variant& next = extended.emplace_back(variant);
+        const std::string comma = variant.name.empty() ? "" : ", ", name = name_of(axes, axis.key, value);
+        next.name += concat(comma, name);
+        next.label += concat(comma, axis.key == "norm.scheme" ? scheme_label(spec, value) : name);
+        next.settings.push_back(
+            {.key = axis.key, .values = {value}, .where = axis.where, .is_list = false, .optional = axis.optional});
       }
     variants = std::move(extended);
   }
-  for (Variant& variant : variants) variant.slug = slug_of(variant.label);
+  for (Variant& variant : variants) variant.slug = slug_of(variant.name);
   if (variants.size() < 2)
     throw UsageError("study",
                      "there is nothing to compare. Give a key a list of values, such as norm.p = [2, 3], or "
@@ -108,6 +107,7 @@ Config config_of(const StudySpec& spec, const Variant& variant, int fold, int64_
   std::vector<Setting> rung;
   for (const Setting& each : variant.settings) (is_ladder_key(each.key) ? rung : settings).push_back(each);
   settings.push_back(study_setting(fold_key, concat(fold)));
+  settings.back().optional = !find_setting(spec.settings, fold_key);
   settings.push_back(study_setting(seed_key, concat(seed)));
   try {
     if (!spec.ladder.empty())
@@ -132,19 +132,35 @@ Config trial_config(const StudySpec& spec, const Variant& variant, Plan& plan, s
   return config;
 }
 
+// "; they differ in train.threads, which does not change results."
+std::string difference_text(const Config& a, const Config& b) {
+  std::vector<std::string> keys;
+  for (const ConfigDifference& each : differences(a, b, [](const Field&) { return true; })) keys.push_back(each.key);
+  return keys.empty() ? "." : concat(": they differ only in ", join(keys, ", "), ", which changes no result.");
+}
+
 std::string padded(int fold) { return concat(fold < 10 ? "0" : "", fold); }
 
+// A study that was stored is read as it is.
+bool is_stored(const StudySpec& spec) {
+  return std::any_of(spec.settings.begin(), spec.settings.end(), [](const Setting& each) { return each.optional; });
+}
+
 void check_distinct(const Plan& plan) {
-  std::map<std::string, size_t> configs, slugs;  // the first variant that has each
+  std::map<std::string, size_t> results, slugs;  // the first variant that has each
   for (size_t i = 0; i < plan.variants.size(); ++i) {
-    const auto refuse_second = [&](std::map<std::string, size_t>& seen, const std::string& name, const char* what) {
+    const auto refuse_second = [&](std::map<std::string, size_t>& seen, const std::string& name, const auto& what) {
       const auto [first, is_new] = seen.emplace(name, i);
       if (is_new) return;
       throw UsageError("study", concat("the variants '", plan.variants[first->second].label, "' and '",
-                                       plan.variants[i].label, "' ", what));
+                                       plan.variants[i].label, "' ", what(first->second)));
     };
-    refuse_second(configs, to_toml(plan.trials[i].config), "have the same configuration.");
-    refuse_second(slugs, plan.variants[i].slug, "would share a folder. Choose other labels.");
+    const Config& config = plan.trials[i].config;
+    refuse_second(results, is_stored(plan.spec) ? to_toml(config) : computed_by(config), [&](size_t first) {
+      return concat("compute the same thing", difference_text(plan.trials[first].config, config));
+    });
+    refuse_second(slugs, plan.variants[i].slug,
+                  [](size_t) { return std::string("would share a folder. Choose other labels."); });
   }
 }
 
@@ -168,13 +184,29 @@ Setting study_setting(const std::string& key, const std::string& value) {
 }
 
 bool varies_between_trials(const std::string& key) {
-  return !same_for_all.contains(key) && key != fold_key && key != seed_key;
+  if (is_ladder_key(key)) return true;
+  Config scratch;
+  return fields(scratch).at(key, "study").in_study == InStudy::varies;
+}
+
+std::string scheme_label(const StudySpec& spec, const std::string& scheme) {
+  NormScheme row = find_scheme(scheme);
+  FieldList list;
+  list_fields(row, list);
+  std::string label = scheme;
+  for (const Setting& each : spec.settings) {
+    if (each.is_list || !each.key.starts_with("norm.") || each.key == "norm.scheme") continue;
+    if (list.at(each.key, each.where).get() != each.values.front())
+      label += concat(", ", each.key.substr(each.key.find('.') + 1), " = ", each.values.front());
+  }
+  return label;
 }
 
 size_t find_variant(const std::vector<Variant>& variants, const std::string& label, const std::string& where) {
   std::vector<std::string> labels;
   for (size_t i = 0; i < variants.size(); ++i) {
-    if (without_spaces(variants[i].label) == without_spaces(label)) return i;
+    for (const std::string& known : {variants[i].label, variants[i].name})
+      if (without_spaces(known) == without_spaces(label)) return i;
     labels.push_back(variants[i].label);
   }
   const auto near = nearest(label, labels);
@@ -240,7 +272,7 @@ Plan load_plan(const fs::path& folder) {
   if (!fs::is_regular_file(file))
     throw DataError(folder.string(),
                     "is not a study; expected a folder with study.toml, as written by `normlab compare`.");
-  const std::vector<Setting> settings = read_toml(file.string());
+  const std::vector<Setting> settings = optional_settings(read_toml(file.string()));
   const Setting* version = find_setting(settings, "normlab");
   try {
     return make_plan(read_study(settings), folder);

@@ -15,11 +15,14 @@ namespace normlab {
 struct Axis {
   std::string key;
   std::vector<std::string> values;
+  std::string where = "the study";  // of the setting, as the next
+  bool optional = false;
 };
 
 struct Variant {
-  std::string label;              // "p = 2.5", "p = 2.5, gain_init = matched", or that of a [[variant]]
-  std::string slug;               // the same as a file name: "p-2.5"
+  std::string name;               // "p = 2.5", "p = 2.5, gain_init = matched", or that of a [[variant]]
+  std::string label;              // the same with what the study overrides of a scheme: "qknorm, p = 3"
+  std::string slug;               // the name as a file name: "p-2.5"
   std::vector<Setting> settings;  // what it sets, one value each
 };
 
@@ -30,8 +33,10 @@ const Setting* find_setting(const std::vector<Setting>& settings, const std::str
 Setting study_setting(const std::string& key, const std::string& value);
 // False for what all trials share, such as the text, and for what repeats a variant.
 bool varies_between_trials(const std::string& key);
+// "qknorm, p = 3" where the settings that all variants share override a field of that row.
+std::string scheme_label(const StudySpec& spec, const std::string& scheme);
 
-// The place of the variant of that label, with or without its spaces; `where` is named when there is none.
+// The place of the variant of that label or name, with or without its spaces; `where` is named when there is none.
 size_t find_variant(const std::vector<Variant>& variants, const std::string& label, const std::string& where);
 
 struct Trial {
@@ -62,7 +67,7 @@ struct Plan {
 std::string plural(size_t count, const std::string& name);  // "1 fold", "2 folds"
 
 // With [study.tune] it depends on what DIR/tuning holds. UsageError for an empty list, nothing to compare, variants
-// that are the same, or an unknown key or baseline.
+// that compute the same thing, or an unknown key or baseline.
 Plan make_plan(const StudySpec& spec, const std::filesystem::path& folder);
 
 // The plan of DIR/study.toml; DataError when DIR is no study, or one that this version cannot read.

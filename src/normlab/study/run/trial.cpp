@@ -4,7 +4,6 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
@@ -20,8 +19,12 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* status_names[] = {"missing", "started", "finished", "diverged", "crashed", "damaged"};
-const std::set<std::string> harmless_keys = {"train.threads", "train.save_every", "train.keep_last", "train.keep_best",
-                                             "translation.length_p975"};
+
+// False for what neither results nor records of a trial depend on, and for what a run fills in from its text.
+bool matters_to_a_trial(const Field& field) {
+  const bool harmless = field.effect == Effect::execution || field.effect == Effect::storage;
+  return !(harmless && field.on_resume) && !field.from_data;
+}
 
 fs::path record_file(const Trial& trial) { return trial.folder / "trial.json"; }
 
@@ -108,9 +111,8 @@ void require_same_trial(const Trial& trial) {
   const fs::path file = trial.folder / "config.toml";
   if (!fs::is_regular_file(file)) return;
   std::vector<std::string> differing;
-  for (const ConfigDifference& each : differences(resolve_config(read_toml(file.string())).config, trial.config))
-    if (!harmless_keys.contains(each.key))
-      differing.push_back(concat(each.key, " is ", each.a, " there and ", each.b, " in the study"));
+  for (const ConfigDifference& each : differences(stored_config(file), trial.config, matters_to_a_trial))
+    differing.push_back(concat(each.key, " is ", each.a, " there and ", each.b, " in the study"));
   if (!differing.empty())
     throw UsageError(trial.folder.string(),
                      concat("this trial was started with another configuration: ", join(differing, "; "),

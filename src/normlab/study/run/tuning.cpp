@@ -36,7 +36,7 @@ StudySpec tuning_spec(const Plan& plan, const std::vector<TunedVariant>& grids) 
   for (size_t v = 0; v < plan.variants.size(); ++v)
     for (const std::string& value : grids[v].values) {
       const std::string label =
-          concat(plan.variants[v].label, ", ", tune.key.substr(tune.key.find('.') + 1), " = ", value);
+          concat(plan.variants[v].name, ", ", tune.key.substr(tune.key.find('.') + 1), " = ", value);
       spec.variants.push_back({.label = label, .settings = plan.variants[v].settings});
       spec.variants.back().settings.push_back(study_setting(tune.key, value));
     }
