@@ -24,7 +24,7 @@ constexpr std::array sizes = {Size{2, 2, 32, 32, 8},    Size{3, 3, 48, 64, 8},  
 
 const std::vector<std::string> default_schemes = {"none", "qknorm", "lp", "rms"};
 const std::vector<std::string> rates = {"0.001", "0.003", "0.01"};
-const std::vector<std::string> folds = {"1", "5", "9"};
+const std::vector<std::string> held_out_folds = {"1", "5", "9"};
 constexpr int n_folds = 10, evaluations = 10, least_steps = 100;
 constexpr double tokens_per_param = 2.0, most_passes = 10.0;
 constexpr double extensions = 0.5;     // of a variant's grid of rates: one in two has its best rate at an edge
@@ -46,7 +46,7 @@ std::vector<Setting> settings_of(const Budget& budget, const std::string& tokeni
   set("data.source", {budget.source});
   set("data.tokenizer", {tokenizer});
   set("data.folds", {concat(n_folds)});
-  set("data.fold", folds, true);
+  set("data.fold", held_out_folds, true);
   set("model.n_layers", {concat(size.n_layers)});
   set("model.n_heads", {concat(size.n_heads)});
   set("model.d_model", {concat(size.d_model)});
@@ -141,7 +141,7 @@ StudySpec budget_study(const Budget& budget, const MeasureSpeed& measure) {
   const TextFacts text = facts_of(budget);
   const size_t variants = budget.schemes.empty() ? default_schemes.size() : budget.schemes.size();
   const double runs = static_cast<double>(variants) *
-                      (static_cast<double>(rates.size()) + extensions + static_cast<double>(folds.size()));
+                      (static_cast<double>(rates.size()) + extensions + static_cast<double>(held_out_folds.size()));
   const double seconds = share * budget.seconds * budget.jobs / runs - start_seconds;
   // The speed depends on the size and the size on the speed: measured in the middle of the ladder, then at the size.
   size_t at = sizes.size() / 3;
@@ -155,7 +155,7 @@ StudySpec budget_study(const Budget& budget, const MeasureSpeed& measure) {
   const Horizon horizon = horizon_of(budget, text, sizes[at], flops);
   if (seconds <= 0.0 || horizon.steps < least_steps)
     throw UsageError("--budget", concat("too short for ", variants, " schemes with ", rates.size(), " rates and ",
-                                        folds.size(), " folds each: the smallest model gets ",
+                                        held_out_folds.size(), " folds each: the smallest model gets ",
                                         std::max<int64_t>(0, horizon.steps), " steps, expected at least ", least_steps,
                                         ". Give more time, compare fewer schemes (--schemes), or use a longer text."));
   return read_study(settings_of(budget, text.tokenizer, sizes[at], horizon.steps));
