@@ -8,7 +8,7 @@ namespace normlab {
 
 // Called instead of fsync; returns 0, or -1 with errno set. Nothing: the system's own.
 extern std::function<int(int descriptor)> on_fsync;
-// Called before each flock.
+// Called once, before the next flock.
 extern std::function<void()> before_flock;
 
 // Sets a hook for a scope.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "normlab/base/error.h"
@@ -28,7 +29,7 @@ extern "C" int fsync(int descriptor) {
   return static_cast<int>(::syscall(SYS_fsync, descriptor));
 }
 extern "C" int flock(int descriptor, int operation) noexcept {
-  if (normlab::before_flock) normlab::before_flock();
+  if (const auto hook = std::exchange(normlab::before_flock, nullptr)) hook();
   return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
 }
 

@@ -99,7 +99,7 @@ TEST_F(Run, CreateTakesAnEmptyFolderOrOneLeftByAKilledStart) {
 TEST_F(Run, OneWriterManyReaders) {
   {
     const RunDir writer = started();
-    EXPECT_THAT(message_of<Error>([&] { RunDir::open_locked(path); }), HasSubstr(concat("(pid ", ::getpid(), ")")));
+    EXPECT_THAT(message_of<Error>([&] { RunDir::open_locked(path); }), HasSubstr(concat("(pid ", ::getpid(), " on ")));
     EXPECT_EQ(RunDir::open(path).path(), path);
   }
   const RunDir next = RunDir::open_locked(path);

@@ -153,7 +153,7 @@ TEST_F(Safetensors, NeedsARegularFile) {
   EXPECT_THROW(SafetensorsFile{"/dev/null"}, DataError);
 }
 
-TEST(Safetensors, AHeaderHasAtMostAHundredMegabytes) {
+TEST(SafetensorsHeaderSize, AtMostAHundredMegabytes) {
   TemporaryFolder folder;
   const uint64_t length = 100'000'001;
   write_file_atomically(folder / "large", {reinterpret_cast<const char*>(&length), sizeof length});
