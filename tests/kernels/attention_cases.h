@@ -17,10 +17,11 @@ struct AttentionCase {
   ptrdiff_t tq = 33, tk = 33, d = 16, group = 1;
   bool causal = true;
   ptrdiff_t kv_len = -1;  // -1: tk
-  RowNorm norm = RowNorm::lp;
+  QkNorm norm = QkNorm::lp;
   float p = 2.0F;
   float eps = 0.0F;  // 0: 1e-12 for lp, 1e-5 for the others
-  RopeOrder rope = RopeOrder::none;
+  bool rope = false;
+  QkOrder order = QkOrder::before_rope;
   RopePairing pairing = RopePairing::interleaved;
   bool affine = false;
   Gain gain = Gain::scalar;
@@ -42,10 +43,10 @@ inline std::vector<AttentionCase> attention_cases() {
   for (float p : {1.0F, 2.0F, 3.14159265F, inf})  // about half of the rows are shorter than eps
     cases.push_back({.name = "clamped", .d = 16, .p = p, .eps = p == 1.0F ? 12.5F : p == 2.0F ? 4.0F : 2.2F});
   cases.push_back({.name = "large p", .p = 64.0F, .values = Values::mixed});
-  for (RowNorm norm : {RowNorm::none, RowNorm::rms, RowNorm::layer})
+  for (QkNorm norm : {QkNorm::none, QkNorm::rms, QkNorm::layer})
     for (bool affine : {false, true})
       cases.push_back({.name = "other norms", .tq = 65, .tk = 65, .norm = norm, .affine = affine, .gain = Gain::none});
-  cases.push_back({.name = "other norms", .norm = RowNorm::rms, .values = Values::huge});
+  cases.push_back({.name = "other norms", .norm = QkNorm::rms, .values = Values::huge});
   cases.push_back({.name = "no mask", .tq = 100, .tk = 100, .causal = false});
   cases.push_back({.name = "padding", .tq = 64, .tk = 130, .causal = false, .kv_len = 101});
   cases.push_back({.name = "padding and causal", .tq = 130, .tk = 130, .kv_len = 77});
@@ -56,13 +57,14 @@ inline std::vector<AttentionCase> attention_cases() {
   cases.push_back({.name = "masked rows", .tq = 150, .tk = 40});
   cases.push_back({.name = "grouped", .tq = 97, .tk = 97, .group = 3, .affine = true, .gain = Gain::channel});
   for (RopePairing pairing : {RopePairing::interleaved, RopePairing::half})
-    for (RopeOrder order : {RopeOrder::before_norm, RopeOrder::after_norm})
+    for (QkOrder order : {QkOrder::after_rope, QkOrder::before_rope})
       for (ptrdiff_t d : {12, 64})
-        cases.push_back({.name = "rope", .tq = 40, .tk = 72, .d = d, .p = 3.0F, .rope = order, .pairing = pairing});
-  cases.push_back({.name = "rope and gains", .norm = RowNorm::rms, .rope = RopeOrder::after_norm, .affine = true});
+        cases.push_back(
+            {.name = "rope", .tq = 40, .tk = 72, .d = d, .p = 3.0F, .rope = true, .order = order, .pairing = pairing});
+  cases.push_back({.name = "rope and gains", .norm = QkNorm::rms, .rope = true, .affine = true});
   for (Gain gain : {Gain::none, Gain::channel})
     cases.push_back({.name = "gain", .p = 2.5F, .gain = gain, .row_scale = true});
-  cases.push_back({.name = "soft-cap", .tq = 70, .tk = 70, .norm = RowNorm::none, .soft_cap = 5.0F});
+  cases.push_back({.name = "soft-cap", .tq = 70, .tk = 70, .norm = QkNorm::none, .soft_cap = 5.0F});
   cases.push_back({.name = "dropout", .tq = 129, .tk = 129, .group = 2, .dropout = 0.2F});
   cases.push_back({.name = "all",
                    .tq = 70,
@@ -70,8 +72,9 @@ inline std::vector<AttentionCase> attention_cases() {
                    .d = 24,
                    .group = 2,
                    .kv_len = 130,
-                   .norm = RowNorm::layer,
-                   .rope = RopeOrder::before_norm,
+                   .norm = QkNorm::layer,
+                   .rope = true,
+                   .order = QkOrder::after_rope,
                    .affine = true,
                    .gain = Gain::channel,
                    .soft_cap = 4.0F,

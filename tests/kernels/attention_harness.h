@@ -70,8 +70,8 @@ inline AttentionInputs make_inputs(const AttentionCase& c) {
       in.cos.push_back(static_cast<float>(std::cos(angle)));
       in.sin.push_back(static_cast<float>(std::sin(angle)));
     }
-  in.scale = c.norm == RowNorm::lp ? 1.0F : 1.0F / std::sqrt(static_cast<float>(c.d));
-  in.eps = c.eps > 0.0F ? c.eps : c.norm == RowNorm::lp ? 1e-12F : 1e-5F;
+  in.scale = c.norm == QkNorm::lp ? 1.0F : 1.0F / std::sqrt(static_cast<float>(c.d));
+  in.eps = c.eps > 0.0F ? c.eps : c.norm == QkNorm::lp ? 1e-12F : 1e-5F;
   in.p = c.p;
   return in;
 }
@@ -101,13 +101,13 @@ inline AttentionSpec make_spec(const AttentionCase& c, const AttentionInputs& in
   spec.k = {.norm = c.norm,
             .p = c.p,
             .eps = in.eps,
-            .rope = c.rope,
+            .order = c.order,
             .pairing = c.pairing,
-            .cos = in.cos.data(),
+            .cos = c.rope ? in.cos.data() : nullptr,
             .sin = in.sin.data()};
   spec.q = spec.k;
   const ptrdiff_t offset = std::max<ptrdiff_t>(0, c.tk - c.tq) * (c.d / 2);
-  spec.q.cos += offset;
+  if (c.rope) spec.q.cos += offset;
   spec.q.sin += offset;
   if (c.row_scale) spec.row_scale = in.row_scale.data();
   spec.dropout = c.dropout;
@@ -216,7 +216,8 @@ inline double largest(const std::vector<double>& x) {
 
 inline std::string label(const AttentionCase& c) {
   return concat(c.name, ": tq ", c.tq, " tk ", c.tk, " d ", c.d, " norm ", static_cast<int>(c.norm), " p ",
-                static_cast<double>(c.p), " values ", static_cast<int>(c.values), " rope ", static_cast<int>(c.rope));
+                static_cast<double>(c.p), " values ", static_cast<int>(c.values), " rope ",
+                c.rope ? static_cast<int>(c.order) : -1);
 }
 
 // Truth, composite and magnitudes of a case, computed once for all instruction sets.

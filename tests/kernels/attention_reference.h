@@ -111,20 +111,20 @@ class AttentionReference {
     Row row;
     row.y.assign(x, x + d);
     // The forward rotation is never a magnitude.
-    if (c_.rope == RopeOrder::before_norm) AttentionReference<T>(c_, in_).rotate_forward(row.y, position);
-    if (c_.norm == RowNorm::layer) {
+    if (c_.rope && c_.order == QkOrder::after_rope) AttentionReference<T>(c_, in_).rotate_forward(row.y, position);
+    if (c_.norm == QkNorm::layer) {
       const T mean = sum(d, [&](size_t h) { return row.y[h]; }) / count;
       for (T& value : row.y) value -= mean;
     }
     T largest = 0;
     for (T value : row.y) largest = std::max(largest, std::abs(value));
-    if (c_.norm == RowNorm::lp) {
+    if (c_.norm == QkNorm::lp) {
       T norm = largest;
       if (!std::isinf(p) && largest > 0)
         norm *= std::pow(sum(d, [&](size_t h) { return std::pow(std::abs(row.y[h]) / largest, p); }), 1 / p);
       row.pull = norm > eps;
       row.scale = 1 / std::max(norm, eps);
-    } else if (c_.norm != RowNorm::none) {
+    } else if (c_.norm != QkNorm::none) {
       const T unit = std::max<T>(1, largest);  // squares must not overflow in float
       const T square = sum(d, [&](size_t h) { return row.y[h] / unit * (row.y[h] / unit); });
       row.pull = 1 / count;
@@ -133,7 +133,7 @@ class AttentionReference {
     for (T& value : row.y) value *= row.scale;
     row.hat = row.y;
     for (size_t h = 0; h < d && c_.affine; ++h) row.hat[h] = row.y[h] * gain[h] + bias[h];
-    if (c_.rope == RopeOrder::after_norm) AttentionReference<T>(c_, in_).rotate_forward(row.hat, position);
+    if (c_.rope && c_.order == QkOrder::before_rope) AttentionReference<T>(c_, in_).rotate_forward(row.hat, position);
     return row;
   }
 
@@ -141,13 +141,13 @@ class AttentionReference {
                           std::vector<T>* d_bias, size_t offset, T& dp) const {
     const size_t d = size(c_.d);
     const T p = in_.p;
-    if (c_.rope == RopeOrder::after_norm) rotate(g, position, -1);
+    if (c_.rope && c_.order == QkOrder::before_rope) rotate(g, position, -1);
     for (size_t h = 0; h < d && c_.affine; ++h) {
       (*d_gain)[offset + h] += abs_if(g[h] * row.y[h]);
       (*d_bias)[offset + h] += g[h];
       g[h] *= abs_if(gain[h]);
     }
-    if (c_.norm != RowNorm::none) {
+    if (c_.norm != QkNorm::none) {
       const T dot = sum(d, [&](size_t h) { return abs_if(g[h] * row.y[h]); });
       const T mean = sum(d, [&](size_t h) { return g[h]; }) / static_cast<T>(d);
       size_t first = 0;
@@ -157,17 +157,17 @@ class AttentionReference {
       for (size_t h = 0; h < d; ++h) {
         const T y = row.y[h], size_y = std::abs(y);
         T w = y;
-        if (c_.norm == RowNorm::lp) {
+        if (c_.norm == QkNorm::lp) {
           w = std::isinf(p) ? T(h == first) : y == 0 ? 0 : std::pow(size_y, p - 1);
           w = std::copysign(w, y);
           if (!std::isinf(p) && y != 0) moment += std::pow(size_y, p) * std::log(size_y);
         }
-        const T centred = c_.norm == RowNorm::layer ? minus(g[h], mean) : g[h];
+        const T centred = c_.norm == QkNorm::layer ? minus(g[h], mean) : g[h];
         g[h] = row.scale * minus(centred, row.pull * w * dot);
       }
-      if (c_.norm == RowNorm::lp) dp += abs_if(-row.pull * dot * moment / p);
+      if (c_.norm == QkNorm::lp) dp += abs_if(-row.pull * dot * moment / p);
     }
-    if (c_.rope == RopeOrder::before_norm) rotate(g, position, -1);
+    if (c_.rope && c_.order == QkOrder::after_rope) rotate(g, position, -1);
   }
 
   void query_row(size_t h, size_t i, const std::vector<Row>& k, std::vector<std::vector<T>>& d_k_hat) {

@@ -193,11 +193,11 @@ double loss(const AttentionCase& c, const AttentionInputs& in) {
 TEST(AttentionReference, GradientsAreSlopes) {
   std::vector<AttentionCase> cases;
   for (float p : {1.0F, 1.5F, 2.0F, 3.14159265F}) cases.push_back({.name = "slope", .p = p});
-  cases.push_back(
-      {.name = "slope", .norm = RowNorm::rms, .rope = RopeOrder::after_norm, .affine = true, .soft_cap = 3.0F});
+  cases.push_back({.name = "slope", .norm = QkNorm::rms, .rope = true, .affine = true, .soft_cap = 3.0F});
   cases.push_back({.name = "slope",
-                   .norm = RowNorm::layer,
-                   .rope = RopeOrder::before_norm,
+                   .norm = QkNorm::layer,
+                   .rope = true,
+                   .order = QkOrder::after_rope,
                    .pairing = RopePairing::half,
                    .affine = true,
                    .gain = Gain::channel,
@@ -227,7 +227,7 @@ TEST(AttentionReference, GradientsAreSlopes) {
     check(in.q_bias, r.q_bias, "q_bias");
     check(in.k_gain, r.k_gain, "k_gain");
     check(in.k_bias, r.k_bias, "k_bias");
-    if (c.norm != RowNorm::lp) continue;
+    if (c.norm != QkNorm::lp) continue;
     const double step = 1e-3;
     AttentionInputs up = in, down = in;
     up.p += static_cast<float>(step);

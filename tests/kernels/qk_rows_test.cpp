@@ -40,7 +40,7 @@ TEST(QkRows, RowsHaveUnitNorm) {
         const ptrdiff_t rows = 19, stride = d + 3;
         const std::vector<float> x = uniform(static_cast<size_t>(rows * stride), 5);
         std::vector<float> y(x.size(), 7.0F);
-        transform_rows({.norm = RowNorm::lp, .p = p}, {}, {x.data(), stride}, rows, d, {y.data(), stride});
+        transform_rows({.norm = QkNorm::lp, .p = p}, {}, {x.data(), stride}, rows, d, {y.data(), stride});
         for (ptrdiff_t r = 0; r < rows; ++r) {
           EXPECT_NEAR(lp(&y[static_cast<size_t>(r * stride)], d, static_cast<double>(p)), 1.0, 1e-6) << p << " " << d;
           EXPECT_EQ(y[static_cast<size_t>(r * stride + d)], 7.0F) << "written between rows";
@@ -54,10 +54,10 @@ TEST(QkRows, ExtremeRowsKeepTheirDirection) {
     on_every_target([&] {
       const std::vector<float> x = uniform(32, 6);
       std::vector<float> y(32), scaled(32), z(32);
-      transform_rows({.norm = RowNorm::lp, .p = p}, {}, {x.data(), 32}, 1, 32, {y.data(), 32});
+      transform_rows({.norm = QkNorm::lp, .p = p}, {}, {x.data(), 32}, 1, 32, {y.data(), 32});
       for (float factor : {0x1p100F, 0x1p-30F}) {
         for (size_t i = 0; i < 32; ++i) scaled[i] = x[i] * factor;
-        transform_rows({.norm = RowNorm::lp, .p = p, .eps = 1e-30F}, {}, {scaled.data(), 32}, 1, 32, {z.data(), 32});
+        transform_rows({.norm = QkNorm::lp, .p = p, .eps = 1e-30F}, {}, {scaled.data(), 32}, 1, 32, {z.data(), 32});
         for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(z[i], y[i], 3e-7F * std::abs(y[i])) << p << " " << factor;
       }
     });
@@ -67,7 +67,7 @@ TEST(QkRows, EpsClampsShortRows) {
   const std::vector<float> x{3e-8F, -4e-8F, 0.0F, 0.0F};
   std::vector<float> y(4);
   on_every_target([&] {
-    transform_rows({.norm = RowNorm::lp, .p = 2.0F, .eps = 1e-6F}, {}, {x.data(), 4}, 1, 4, {y.data(), 4});
+    transform_rows({.norm = QkNorm::lp, .p = 2.0F, .eps = 1e-6F}, {}, {x.data(), 4}, 1, 4, {y.data(), 4});
     EXPECT_FLOAT_EQ(y[0], 3e-2F);
     EXPECT_FLOAT_EQ(y[1], -4e-2F);
     EXPECT_EQ(y[2], 0.0F);
@@ -78,7 +78,7 @@ TEST(QkRows, LayerNormHasNoMeanAndUnitVariance) {
   const std::vector<float> x = uniform(24, 9);
   std::vector<float> y(24);
   on_every_target([&] {
-    transform_rows({.norm = RowNorm::layer, .eps = 0.0F}, {}, {x.data(), 24}, 1, 24, {y.data(), 24});
+    transform_rows({.norm = QkNorm::layer, .eps = 0.0F}, {}, {x.data(), 24}, 1, 24, {y.data(), 24});
     double sum = 0.0, square = 0.0;
     for (float value : y) sum += static_cast<double>(value), square += static_cast<double>(value * value);
     EXPECT_NEAR(sum, 0.0, 1e-5);
@@ -93,10 +93,10 @@ TEST(QkRows, TwinAgreesOnEveryInstructionSet) {
   std::vector<float> cos, sin;
   for (int i = 0; i < rows * d / 2; ++i)
     cos.push_back(std::cos(static_cast<float>(i))), sin.push_back(std::sin(static_cast<float>(i)));
-  for (RopeOrder rope : {RopeOrder::before_norm, RopeOrder::after_norm})
+  for (QkOrder order : {QkOrder::after_rope, QkOrder::before_rope})
     for (RopePairing pairing : {RopePairing::interleaved, RopePairing::half}) {
       const RowTransform t{
-          .norm = RowNorm::rms, .eps = 1e-5F, .rope = rope, .pairing = pairing, .cos = cos.data(), .sin = sin.data()};
+          .norm = QkNorm::rms, .eps = 1e-5F, .order = order, .pairing = pairing, .cos = cos.data(), .sin = sin.data()};
       std::vector<float> want(x.size()), got(x.size());
       scalar::transform_rows(t, {gain.data(), bias.data()}, {x.data(), d}, rows, d, {want.data(), d});
       on_every_target([&] {

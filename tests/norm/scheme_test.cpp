@@ -7,6 +7,7 @@
 #include <set>
 
 #include "normlab/base/error.h"
+#include "normlab/base/text.h"
 
 namespace normlab {
 namespace {
@@ -67,7 +68,7 @@ TEST(Scheme, RefusesWhatMakesNoSense) {
       {"angpt", {"norm.alpha_init=1.5"}, "above 0 to 1"},
       {"angpt", {"norm.alpha_init=sqrt(d_head)"}, "1/n_layers"},
       {"angpt", {"norm.stored_scale=1/n_layers"}, "1/sqrt(d_model)"},
-      {"none", {"norm.logit_scale=1/n_layers"}, "not a rule for the logits"},
+      {"none", {"norm.logit_scale=1/n_layers"}, "1/sqrt(d_head)"},
       {"rms", {"norm.qk_groups=2"}, "norm.qk=lp"},
       {"grouped", {"norm.scope=all_heads"}, "norm.scope=head"},
       {"lp", {"norm.qk_affine=shared"}, "norm.qk_affine=none"},
@@ -76,7 +77,7 @@ TEST(Scheme, RefusesWhatMakesNoSense) {
       {"cosine", {"norm.stored_scale=0.1"}, "norm.stored_scale=init"},
       {"cosine", {"norm.gain_init=-1"}, "above 0"},
       {"lp", {"norm.gain_max=3"}, "norm.gain_form=exp"},
-      {"lp", {"norm.logit_scale=init"}, "not a rule for the logits"},
+      {"lp", {"norm.logit_scale=init"}, "1/sqrt(d_head)"},
       {"none", {"norm.stored_scale=0.1"}, "none of them"},
       {"lp", {"norm.stored_scale=sqrt(d_head)"}, "1/sqrt(d_model)"},
       {"ngpt", {"norm.embedding=fixnorm"}, "norm.embedding=none"},
@@ -89,16 +90,35 @@ TEST(Scheme, RefusesWhatMakesNoSense) {
     NormScheme scheme = find_scheme(refusal.row);
     FieldList list;
     list_fields(scheme, list);
-    for (const char* setting : refusal.settings) apply(list, parse_setting(setting));
-    EXPECT_THAT([&] { check_scheme(scheme); }, testing::ThrowsMessage<UsageError>(testing::HasSubstr(refusal.reason)))
+    const auto set_and_check = [&] {
+      for (const char* setting : refusal.settings) apply(list, parse_setting(setting));
+      check_scheme(scheme);
+    };
+    EXPECT_THAT(set_and_check, testing::ThrowsMessage<UsageError>(testing::HasSubstr(refusal.reason)))
         << refusal.row << " " << refusal.settings.front();
   }
 }
 
-TEST(GainInit, ReadsNumbersAndRules) {
-  for (const char* text : {"log2(L^2-L)", "sqrt(d_head)", "matched", "1.5", "10"})
-    EXPECT_EQ(GainInit::parse(text)->text(), text);
-  EXPECT_FALSE(GainInit::parse("banana") || GainInit::parse("inf") || GainInit::parse(""));
+TEST(FactorFields, TakeTheirOwnRulesAndNumbers) {
+  struct Refused {
+    const char* key;
+    std::vector<const char*> texts;
+  };
+  const Refused rows[] = {{"alpha_init", {"0", "-1", "1.1", "init", "matched"}},
+                          {"gain_init", {"init", "1/n_layers", "1/sqrt(d_head)"}},
+                          {"logit_scale", {"0", "-1", "init", "log2(L^2-L)"}},
+                          {"stored_scale", {"0", "sqrt(d_head)", "matched"}}};
+  for (const Refused& row : rows)
+    for (const char* text : row.texts) {
+      NormScheme scheme = find_scheme("ngpt");
+      FieldList list;
+      list_fields(scheme, list);
+      EXPECT_THROW(apply(list, parse_setting(concat("norm.", row.key, "=", text))), UsageError)
+          << row.key << " " << text;
+      for (const FactorField& field : factor_fields())
+        if (std::string(field.key) == row.key) scheme.*field.factor = *Factor::parse(text);
+      EXPECT_THROW(check_scheme(scheme), UsageError) << row.key << " " << text;
+    }
 }
 
 // Lengths and values of the QKNorm authors' configurations.
@@ -107,15 +127,15 @@ TEST(InitialGain, FollowsItsRules) {
   EXPECT_NEAR(initial_gain(scheme, {.d_head = 64, .length = 72}), 12.3197, 1e-4);
   EXPECT_NEAR(initial_gain(scheme, {.d_head = 64, .length = 79}), 12.5892, 1e-4);
   EXPECT_NEAR(initial_gain(scheme, {.d_head = 64, .length = 256}), 15.9944, 1e-4);
-  scheme.gain_init = *GainInit::parse("sqrt(d_head)");
+  scheme.gain_init = *Factor::parse("sqrt(d_head)");
   EXPECT_DOUBLE_EQ(initial_gain(scheme, {.d_head = 64, .length = 256}), 8.0);
-  scheme.gain_init = *GainInit::parse("2.5");
+  scheme.gain_init = *Factor::parse("2.5");
   EXPECT_DOUBLE_EQ(initial_gain(scheme, {.d_head = 64, .length = 256}), 2.5);
 }
 
 TEST(InitialGain, MatchedGivesP2ItsOwnGainAndOthersTheSameSpread) {
   NormScheme scheme = find_scheme("lp");
-  scheme.gain_init = *GainInit::parse("matched");
+  scheme.gain_init = *Factor::parse("matched");
   scheme.p = 2.0;
   EXPECT_NEAR(initial_gain(scheme, {.d_head = 64, .length = 256}), 15.9944, 1e-4);
   // The large-d formula gain * (d m_p)^(2/p) / d, m_p = E|z|^p: within 4 % at d = 64 and p <= 4.

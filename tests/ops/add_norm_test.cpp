@@ -9,17 +9,18 @@ namespace {
 
 using torch::Tensor;
 
-NormForm form_of(SublayerNorm kind, const std::vector<Tensor>& affine, bool fused) {
-  NormForm form{.fused = fused, .kind = kind};
-  if (!affine.empty()) form.weight = affine[0];
-  if (affine.size() > 1) form.bias = affine[1];
-  return form;
+NormWeights weights_of(const std::vector<Tensor>& affine) {
+  NormWeights weights;
+  if (!affine.empty()) weights.weight = affine[0];
+  if (affine.size() > 1) weights.bias = affine[1];
+  return weights;
 }
 
 // Inputs: x, branch, then the norm's weight and bias, if any.
 EitherForm add_then_norm(SublayerNorm kind, const Dropout& how = {}) {
   return [=](const std::vector<Tensor>& in, bool fused) {
-    const NormedSum out = add_norm(in[0], in[1], how, form_of(kind, {in.begin() + 2, in.end()}, fused));
+    const NormedSum out =
+        add_norm(in[0], in[1], how, {.fused = fused, .kind = kind}, weights_of({in.begin() + 2, in.end()}));
     return std::vector<Tensor>{out.sum, out.y};
   };
 }
@@ -41,7 +42,7 @@ TEST(AddNorm, FusedIsAsExactAsComposite) {
 TEST(AddNorm, WithoutABranchTheStreamIsUntouched) {
   const Tensor x = torch::randn({2, 5, 16}), weight = torch::randn({16});
   const EitherForm op = [](const std::vector<Tensor>& in, bool fused) {
-    const NormedSum out = add_norm(in[0], {}, {}, form_of(SublayerNorm::layer, {in[1]}, fused));
+    const NormedSum out = add_norm(in[0], {}, {}, {.fused = fused, .kind = SublayerNorm::layer}, weights_of({in[1]}));
     EXPECT_TRUE(out.sum.is_same(in[0]));
     return std::vector<Tensor>{out.y};
   };

@@ -32,17 +32,17 @@ Result compute(const Case& c, bool fused, torch::ScalarType type) {
   const Tensor qkv = torch::randn({c.b, c.t, c.h + 2 * c.kv, c.d}).to(type).requires_grad_(true);
   const Tensor weight = torch::randn({c.b, c.t, c.h, c.d}).to(type);
   const RopeTable rope = make_rope(c.t, c.d, 100.0, RopePairing::half, torch::TensorOptions().dtype(type));
-  AttentionForm form{.fused = fused, .scale = 0.8, .causal = c.causal};
-  form.qk.norm = c.p == 0 ? QkNorm::none : QkNorm::lp;
-  form.qk.p = c.p;
-  form.dropout = {.rate = c.dropout, .key = {3, 4}, .first_row = 11};
-  if (c.rope) form.qk.rope = &rope, form.qk.order = QkOrder::after_rope;
-  if (c.gains) form.gain = torch::linspace(2, 3, c.gains).to(type).requires_grad_(true);
-  if (c.learn_p) form.qk.learned_p = torch::linspace(1.5, 3, c.h).to(type).requires_grad_(true);
-  const Tensor out = attention(qkv, c.h, form);
+  AttentionCall call{.form = {.qk = c.p == 0 ? QkNorm::none : QkNorm::lp, .p = c.p, .logit_scale = 0.8},
+                     .fused = fused,
+                     .causal = c.causal,
+                     .dropout = {.rate = c.dropout, .key = {3, 4}, .first_row = 11}};
+  if (c.rope) call.rope = &rope, call.form.order = QkOrder::after_rope;
+  AttentionWeights weights;
+  if (c.gains) weights.gain = torch::linspace(2, 3, c.gains).to(type).requires_grad_(true);
+  if (c.learn_p) weights.p = torch::linspace(1.5, 3, c.h).to(type).requires_grad_(true);
+  const Tensor out = attention(qkv, c.h, call, weights);
   (out * weight).sum().backward();
-  return {out.detach(), qkv.grad(), form.gain.defined() ? form.gain.grad() : Tensor(),
-          c.learn_p ? form.qk.learned_p.grad() : Tensor()};
+  return {out.detach(), qkv.grad(), c.gains ? weights.gain.grad() : Tensor(), c.learn_p ? weights.p.grad() : Tensor()};
 }
 
 double error(const Tensor& got, const Tensor& truth) {
@@ -96,21 +96,28 @@ OptionsResult compute(const Options& o, bool fused, torch::ScalarType type) {
   const auto leaf = [&](const Tensor& values) { return values.to(type).requires_grad_(true); };
   std::vector<Tensor> leaves = {leaf(torch::randn({b, t, h + 2 * kv, d}))};
   const RopeTable rope = make_rope(t, d, 100.0, RopePairing::interleaved, torch::TensorOptions().dtype(type));
-  AttentionForm form{.fused = fused, .scale = 0.7, .row_scale = o.row_scale, .soft_cap = o.soft_cap};
-  form.qk = {.norm = o.norm, .p = 2.5, .order = o.order, .eps = 1e-6, .rope = &rope};
-  form.max_logits = std::make_shared<MaxLogits>(h);
+  const AttentionForm form{.qk = o.norm,
+                           .p = 2.5,
+                           .order = o.order,
+                           .qk_eps = 1e-6,
+                           .logit_scale = 0.7,
+                           .row_scale = o.row_scale,
+                           .soft_cap = o.soft_cap};
+  AttentionWeights weights;
+  MaxLogits max_logits(h);
   const auto affine = [&](int64_t heads, double first) {
     leaves.push_back(leaf(torch::linspace(first, 1.5, o.own ? heads * d : d)));
     return leaves.back();
   };
-  if (o.affine) form.q_affine.weight = affine(h, 0.5), form.k_affine.weight = affine(kv, 0.7);
-  if (o.bias) form.q_affine.bias = affine(h, -1.0), form.k_affine.bias = affine(kv, -0.5);
-  if (o.channel_gain) leaves.push_back(leaf(torch::linspace(0.5, 2, h * d))), form.gain = leaves.back();
-  const Tensor out = attention(leaves.front(), h, form);
+  if (o.affine) weights.q_affine.weight = affine(h, 0.5), weights.k_affine.weight = affine(kv, 0.7);
+  if (o.bias) weights.q_affine.bias = affine(h, -1.0), weights.k_affine.bias = affine(kv, -0.5);
+  if (o.channel_gain) leaves.push_back(leaf(torch::linspace(0.5, 2, h * d))), weights.gain = leaves.back();
+  const Tensor out =
+      attention(leaves.front(), h, {.form = form, .fused = fused, .rope = &rope}, weights, {.max_logits = &max_logits});
   (out * torch::randn({b, t, h, d}).to(type)).sum().backward();
   OptionsResult result{.out = out.detach(), .gradients = {}, .largest = {}};
   for (const Tensor& each : leaves) result.gradients.push_back(each.grad());
-  for (size_t head = 0; head < h; ++head) result.largest.push_back(form.max_logits->of(head));
+  for (size_t head = 0; head < h; ++head) result.largest.push_back(max_logits.of(head));
   return result;
 }
 
@@ -166,14 +173,14 @@ TEST(FusedAttention, GivesTheSameBitsForAnyNumberOfThreads) {
 }
 
 TEST(FusedAttention, RefusesWhatItCannotCompute) {
-  AttentionForm form{.fused = true};
-  EXPECT_THROW(attention(torch::zeros({1, 4, 3, 8}, torch::kFloat64), 1, form), Error);
+  AttentionCall call{.fused = true};
+  EXPECT_THROW(attention(torch::zeros({1, 4, 3, 8}, torch::kFloat64), 1, call, {}), Error);
   const RopeTable rope = make_rope(4, 8, 100.0, RopePairing::half, torch::kFloat32);
-  form.qk.rope = &rope;
-  form.gain = torch::ones({8});
-  EXPECT_THROW(attention(torch::zeros({1, 4, 3, 8}), 1, form), Error);
-  form.qk.order = QkOrder::after_rope;
-  EXPECT_NO_THROW(attention(torch::zeros({1, 4, 3, 8}), 1, form));
+  call.rope = &rope;
+  const AttentionWeights channels{.gain = torch::ones({8})};
+  EXPECT_THROW(attention(torch::zeros({1, 4, 3, 8}), 1, call, channels), Error);
+  call.form.order = QkOrder::after_rope;
+  EXPECT_NO_THROW(attention(torch::zeros({1, 4, 3, 8}), 1, call, channels));
 }
 
 }  // namespace

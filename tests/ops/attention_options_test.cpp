@@ -53,16 +53,15 @@ Tensor by_loops(const Tensor& qkv, const Norm& norm, const Logit& logit) {
   return out;
 }
 
-void expect_same(const AttentionForm& form, const Tensor& expected) {
-  EXPECT_LT((attention(sample(), h, form) - expected).abs().max().item<double>(), 1e-12);
+void expect_same(const AttentionForm& form, const Tensor& expected, const AttentionWeights& weights = {}) {
+  EXPECT_LT((attention(sample(), h, {.form = form}, weights) - expected).abs().max().item<double>(), 1e-12);
 }
 
 const auto as_it_is = [](const Row& x) { return x; };
 const auto plain_logit = [](double dot, double) { return 0.7 * dot; };
 
 TEST(AttentionOptions, RmsNorm) {
-  AttentionForm form{.scale = 0.7};
-  form.qk = {.norm = QkNorm::rms, .eps = eps};
+  const AttentionForm form{.qk = QkNorm::rms, .qk_eps = eps, .logit_scale = 0.7};
   expect_same(form, by_loops(
                         sample(),
                         [](Row x) {
@@ -74,28 +73,28 @@ TEST(AttentionOptions, RmsNorm) {
 }
 
 TEST(AttentionOptions, LayerNormWithGainsAndBiases) {
-  AttentionForm form{.scale = 0.7};
-  form.qk = {.norm = QkNorm::layer, .eps = eps};
+  const AttentionForm form{.qk = QkNorm::layer, .qk_eps = eps, .logit_scale = 0.7};
   const Tensor weight = torch::linspace(0.5, 2.0, d, torch::kFloat64),
                bias = torch::linspace(-1, 1, d, torch::kFloat64);
-  form.q_affine = form.k_affine = {.weight = weight, .bias = bias};
-  expect_same(form, by_loops(
-                        sample(),
-                        [&](Row x) {
-                          double mean = 0.0;
-                          for (double value : x) mean += value / d;
-                          for (double& value : x) value -= mean;
-                          const double scale = 1.0 / std::sqrt(mean_square(x) + eps);
-                          for (size_t c = 0; c < d; ++c)
-                            x[c] = x[c] * scale * weight.data_ptr<double>()[c] + bias.data_ptr<double>()[c];
-                          return x;
-                        },
-                        plain_logit));
+  const QkAffineTensors affine{.weight = weight, .bias = bias};
+  expect_same(form,
+              by_loops(
+                  sample(),
+                  [&](Row x) {
+                    double mean = 0.0;
+                    for (double value : x) mean += value / d;
+                    for (double& value : x) value -= mean;
+                    const double scale = 1.0 / std::sqrt(mean_square(x) + eps);
+                    for (size_t c = 0; c < d; ++c)
+                      x[c] = x[c] * scale * weight.data_ptr<double>()[c] + bias.data_ptr<double>()[c];
+                    return x;
+                  },
+                  plain_logit),
+              {.q_affine = affine, .k_affine = affine});
 }
 
 TEST(AttentionOptions, GroupsOfChannels) {
-  AttentionForm form{.scale = 0.7};
-  form.qk = {.norm = QkNorm::lp, .p = 2.0, .groups = 2};
+  const AttentionForm form{.qk = QkNorm::lp, .p = 2.0, .qk_groups = 2, .logit_scale = 0.7};
   expect_same(form, by_loops(
                         sample(),
                         [](Row x) {
@@ -109,25 +108,24 @@ TEST(AttentionOptions, GroupsOfChannels) {
 }
 
 TEST(AttentionOptions, SoftCapAndLogN) {
-  AttentionForm form{.scale = 0.7, .row_scale = RowScale::log_n, .soft_cap = 1.5};
+  const AttentionForm form{.logit_scale = 0.7, .row_scale = RowScale::log_n, .soft_cap = 1.5};
   expect_same(form, by_loops(sample(), as_it_is,
                              [](double dot, double n) { return 1.5 * std::tanh(0.7 * std::log(n) * dot / 1.5); }));
 }
 
 TEST(AttentionOptions, TheLargestLogitOfEachHead) {
-  AttentionForm form{.scale = 0.7};
-  form.max_logits = std::make_shared<MaxLogits>(h);
+  MaxLogits max_logits(h);
   const Tensor qkv = sample();
-  attention(qkv, h, form);
+  attention(qkv, h, {.form = {.logit_scale = 0.7}}, {}, {.max_logits = &max_logits});
   for (int64_t head = 0; head < h; ++head) {
     double largest = -1e30;
     for (int64_t i = 0; i < t; ++i)
       for (int64_t j = 0; j <= i; ++j)
         largest = std::max(largest, 0.7 * (qkv[0][i][head] * qkv[0][j][h + head]).sum().item<double>());
-    EXPECT_NEAR(form.max_logits->of(static_cast<size_t>(head)), largest, 1e-6);
+    EXPECT_NEAR(max_logits.of(static_cast<size_t>(head)), largest, 1e-6);
   }
-  form.max_logits->reset();
-  EXPECT_LT(form.max_logits->of(0), -1e30F);
+  max_logits.reset();
+  EXPECT_LT(max_logits.of(0), -1e30F);
 }
 
 TEST(AttentionOptions, Gradients) {
@@ -138,27 +136,27 @@ TEST(AttentionOptions, Gradients) {
     for (const QkOrder order : {QkOrder::before_rope, QkOrder::after_rope})
       expect_gradients(
           [&](const std::vector<Tensor>& in) {
-            AttentionForm form{.scale = 0.7, .row_scale = RowScale::log_n, .soft_cap = 1.5};
-            form.qk = {.norm = norm,
-                       .p = 2.5,
-                       .order = order,
-                       .eps = eps,
-                       .groups = norm == QkNorm::lp ? 2 : 1,
-                       .rope = &rope};
-            form.q_affine = {.weight = in[1], .bias = in[2]};
-            form.k_affine = {.weight = in[3], .bias = in[2]};
-            form.gain = in[1];
-            return attention(in[0], h, form);
+            const AttentionForm form{.qk = norm,
+                                     .p = 2.5,
+                                     .qk_groups = norm == QkNorm::lp ? 2 : 1,
+                                     .order = order,
+                                     .qk_eps = eps,
+                                     .logit_scale = 0.7,
+                                     .row_scale = RowScale::log_n,
+                                     .soft_cap = 1.5};
+            return attention(in[0], h, {.form = form, .rope = &rope},
+                             {.gain = in[1],
+                              .q_affine = {.weight = in[1], .bias = in[2]},
+                              .k_affine = {.weight = in[3], .bias = in[2]}});
           },
           {sample(), weight, bias, weight.flip(0)});
 }
 
 TEST(AttentionOptions, ZeroVectorsStayFinite) {
   for (const QkNorm norm : {QkNorm::rms, QkNorm::layer, QkNorm::lp}) {
-    AttentionForm form;
-    form.qk = {.norm = norm, .eps = 1e-6, .groups = norm == QkNorm::lp ? 2 : 1};
+    const AttentionForm form{.qk = norm, .qk_groups = norm == QkNorm::lp ? 2 : 1, .qk_eps = 1e-6};
     const Tensor qkv = torch::zeros({1, t, 3 * h, d}, torch::kFloat64).requires_grad_(true);
-    attention(qkv, h, form).sum().backward();
+    attention(qkv, h, {.form = form}, {}).sum().backward();
     EXPECT_TRUE(torch::isfinite(qkv.grad()).all().item<bool>());
   }
 }

@@ -32,7 +32,8 @@ const std::vector<Case> cases = {
 struct Inputs {
   Tensor qkv;
   RopeTable rope;
-  AttentionForm form;
+  AttentionCall call;
+  AttentionWeights weights;
 };
 
 Inputs inputs(const Case& c, torch::Dtype type, bool fused) {
@@ -40,31 +41,29 @@ Inputs inputs(const Case& c, torch::Dtype type, bool fused) {
   Inputs in;
   in.qkv = torch::randn({c.b, c.t, c.h + 2 * c.kv, c.d}).to(type);
   if (c.rope) in.rope = make_rope(c.t, c.d, 10000.0, RopePairing::half, torch::TensorOptions(type));
-  in.form = {.fused = fused, .scale = c.scale, .causal = c.causal};
-  in.form.qk.norm = c.norm, in.form.qk.p = c.p;
-  if (!c.key_lengths.empty()) in.form.key_lengths_b = torch::tensor(c.key_lengths);
-  if (c.norm != QkNorm::none) in.form.gain = torch::full({1}, c.gain, type);
-  if (c.dropout > 0) in.form.dropout = {.rate = c.dropout, .key = dropout_key(stream_key(1, 2, 3, 4)), .first_row = 0};
+  in.call = {.form = {.qk = c.norm, .p = c.p, .logit_scale = c.scale}, .fused = fused, .causal = c.causal};
+  if (!c.key_lengths.empty()) in.call.key_lengths_b = torch::tensor(c.key_lengths);
+  if (c.norm != QkNorm::none) in.weights.gain = torch::full({1}, c.gain, type);
+  if (c.dropout > 0) in.call.dropout = {.rate = c.dropout, .key = dropout_key(stream_key(1, 2, 3, 4)), .first_row = 0};
   return in;
 }
 
 std::vector<AttentionStats> counted(const Case& c, bool fused) {
   Inputs in = inputs(c, torch::kFloat32, fused);
-  if (c.rope) in.form.qk.rope = &in.rope;
+  if (c.rope) in.call.rope = &in.rope;
   std::vector<AttentionStats> stats(static_cast<size_t>(c.b * c.h));
-  in.form.stats = stats.data();
-  const Tensor out = attention(in.qkv, c.h, in.form);
-  in.form.stats = nullptr;
-  EXPECT_TRUE(torch::equal(out, attention(in.qkv, c.h, in.form))) << "counting changed the output";
+  const Tensor out = attention(in.qkv, c.h, in.call, in.weights, {.stats = stats.data()});
+  EXPECT_TRUE(torch::equal(out, attention(in.qkv, c.h, in.call, in.weights))) << "counting changed the output";
   return stats;
 }
 
 // By the definitions, entry by entry, in double.
 std::vector<AttentionStats> by_definition(const Case& c) {
   Inputs in = inputs(c, torch::kFloat64, false);
-  if (c.rope) in.form.qk.rope = &in.rope;
+  if (c.rope) in.call.rope = &in.rope;
   const auto parts = in.qkv.split_with_sizes({c.h, c.kv, c.kv}, 2);
-  const Tensor q = normalise_queries(parts[0], in.form, 0), k = normalise_keys(parts[1], in.form, 0);
+  const Tensor q = normalise_queries(parts[0], in.call, in.weights, 0),
+               k = normalise_keys(parts[1], in.call, in.weights, 0);
   std::vector<AttentionStats> stats(static_cast<size_t>(c.b * c.h));
   for (int64_t b = 0; b < c.b; ++b)
     for (int64_t h = 0; h < c.h; ++h) {

@@ -23,16 +23,12 @@ Qkv sample(int64_t t, int64_t h, int64_t kv, int64_t d) {
   return {torch::randn({2, t, h, d}, real), torch::randn({2, t, kv, d}, real), torch::randn({2, t, kv, d}, real)};
 }
 
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionForm& form) {
-  return normlab::attention(torch::cat({q, k, v}, 2), q.size(2), form);
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionCall& call,
+                 const AttentionWeights& weights = {}) {
+  return normlab::attention(torch::cat({q, k, v}, 2), q.size(2), call, weights);
 }
 
-AttentionForm lp_spec(double p) {
-  AttentionForm spec;
-  spec.qk.norm = QkNorm::lp;
-  spec.qk.p = p;
-  return spec;
-}
+AttentionCall lp_call(double p) { return {.form = {.qk = QkNorm::lp, .p = p}}; }
 
 // The definition, written out with loops over plain numbers.
 Tensor attention_by_loops(const Qkv& x, double p, double gain, double scale) {
@@ -62,11 +58,11 @@ Tensor attention_by_loops(const Qkv& x, double p, double gain, double scale) {
 TEST(Attention, EqualsItsDefinition) {
   const Qkv x = sample(7, 4, 2, 5);
   for (double p : {0.0, 0.5, 1.0, 2.0, 3.0, inf}) {
-    AttentionForm spec = p == 0.0 ? AttentionForm{} : lp_spec(p);
-    spec.scale = 0.7;
-    spec.gain = torch::full({1}, 1.9, torch::kFloat64);
+    AttentionCall call = p == 0.0 ? AttentionCall{} : lp_call(p);
+    call.form.logit_scale = 0.7;
+    const AttentionWeights weights{.gain = torch::full({1}, 1.9, torch::kFloat64)};
     const Tensor expected = attention_by_loops(x, p, 1.9, 0.7);
-    EXPECT_LT((attention(x.q, x.k, x.v, spec) - expected).abs().max().item<double>(), 1e-12) << p;
+    EXPECT_LT((attention(x.q, x.k, x.v, call, weights) - expected).abs().max().item<double>(), 1e-12) << p;
   }
 }
 
@@ -77,39 +73,31 @@ TEST(Attention, GradientsOfEveryOption) {
     for (QkScope scope : {QkScope::head, QkScope::all_heads})
       for (QkOrder order : {QkOrder::before_rope, QkOrder::after_rope})
         for (int64_t gains : {1, 2, 8}) {
-          AttentionForm spec = lp_spec(p);
-          spec.qk.scope = scope;
-          spec.qk.order = order;
-          spec.qk.rope = &rope;
-          expect_gradients(
-              [&](const auto& in) {
-                spec.gain = in[3];
-                return attention(in[0], in[1], in[2], spec);
-              },
-              {x.q, x.k, x.v, torch::linspace(1.0, 2.0, gains, torch::kFloat64)});
+          AttentionCall call = lp_call(p);
+          call.form.scope = scope;
+          call.form.order = order;
+          call.rope = &rope;
+          expect_gradients([&](const auto& in) { return attention(in[0], in[1], in[2], call, {.gain = in[3]}); },
+                           {x.q, x.k, x.v, torch::linspace(1.0, 2.0, gains, torch::kFloat64)});
         }
 }
 
 TEST(Attention, GradientOfLearnedPAndDropout) {
   const Qkv x = sample(5, 2, 2, 4);
-  AttentionForm spec = lp_spec(2.0);
-  spec.dropout = {.rate = 0.3, .key = {1, 2}, .first_row = 0};
-  expect_gradients(
-      [&](const auto& in) {
-        spec.qk.learned_p = in[3];
-        return attention(in[0], in[1], in[2], spec);
-      },
-      {x.q, x.k, x.v, torch::tensor({1.5, 2.5}, torch::kFloat64)});
+  AttentionCall call = lp_call(2.0);
+  call.dropout = {.rate = 0.3, .key = {1, 2}, .first_row = 0};
+  expect_gradients([&](const auto& in) { return attention(in[0], in[1], in[2], call, {.p = in[3]}); },
+                   {x.q, x.k, x.v, torch::tensor({1.5, 2.5}, torch::kFloat64)});
 }
 
 TEST(Attention, IsInvariantToTheScaleOfQueriesAndKeys) {
   const Qkv x = sample(9, 2, 2, 8);
   for (double p : {1.0, 2.0, 3.0, inf}) {
-    const AttentionForm spec = lp_spec(p);
-    const Tensor plain = attention(x.q, x.k, x.v, spec), scaled = attention(x.q * 17.0, x.k * 0.03, x.v, spec);
+    const AttentionCall call = lp_call(p);
+    const Tensor plain = attention(x.q, x.k, x.v, call), scaled = attention(x.q * 17.0, x.k * 0.03, x.v, call);
     EXPECT_LT((plain - scaled).abs().max().item<double>(), 1e-13) << p;
   }
-  const AttentionForm none;
+  const AttentionCall none;
   EXPECT_GT((attention(x.q, x.k, x.v, none) - attention(x.q * 17.0, x.k, x.v, none)).abs().max().item<double>(), 1e-3);
 }
 
@@ -119,12 +107,12 @@ TEST(Attention, LogitsStayWithinTheirBound) {
   const Tensor flat = torch::ones({1, 1, 1, d}, torch::kFloat64);
   for (double p : {1.0, 1.5, 2.0, 2.5, 3.0, 4.0, inf}) {
     const double bound = p <= 2.0 ? 1.0 : std::pow(static_cast<double>(d), std::isinf(p) ? 1.0 : 1.0 - 2.0 / p);
-    const AttentionForm spec = lp_spec(p);
+    const AttentionCall call = lp_call(p);
     const Qkv x = sample(50, 1, 1, d);
-    const Tensor q = normalise_queries(x.q, spec, 0), k = normalise_keys(x.k, spec, 0);
+    const Tensor q = normalise_queries(x.q, call, {}, 0), k = normalise_keys(x.k, call, {}, 0);
     const Tensor dots = torch::matmul(q.transpose(1, 2), k.transpose(1, 2).transpose(2, 3));
     EXPECT_LE(dots.abs().max().item<double>(), bound + 1e-12) << p;
-    const Tensor unit = normalise_queries(flat, spec, 0);
+    const Tensor unit = normalise_queries(flat, call, {}, 0);
     if (p >= 2.0) {
       EXPECT_NEAR((unit * unit).sum().item<double>(), bound, 1e-9) << p;
     }
@@ -135,12 +123,12 @@ TEST(Attention, RopeCommutesWithTheNormOnlyForP2) {
   const Qkv x = sample(6, 2, 2, 8);
   const RopeTable rope = make_rope(6, 8, 100.0, RopePairing::interleaved, torch::kFloat64);
   for (double p : {2.0, 3.0}) {
-    AttentionForm spec = lp_spec(p);
-    spec.scale = 5.0;
-    spec.qk.rope = &rope;
-    const Tensor before = attention(x.q, x.k, x.v, spec);
-    spec.qk.order = QkOrder::after_rope;
-    const double difference = (attention(x.q, x.k, x.v, spec) - before).abs().max().item<double>();
+    AttentionCall call = lp_call(p);
+    call.form.logit_scale = 5.0;
+    call.rope = &rope;
+    const Tensor before = attention(x.q, x.k, x.v, call);
+    call.form.order = QkOrder::after_rope;
+    const double difference = (attention(x.q, x.k, x.v, call) - before).abs().max().item<double>();
     if (p == 2.0)
       EXPECT_LT(difference, 1e-13);
     else
@@ -151,34 +139,35 @@ TEST(Attention, RopeCommutesWithTheNormOnlyForP2) {
 TEST(Attention, CacheGivesTheSameAsTheWholeSequence) {
   const Qkv x = sample(6, 4, 2, 8);
   const RopeTable rope = make_rope(6, 8, 100.0, RopePairing::half, torch::kFloat64);
-  AttentionForm spec = lp_spec(3.0);
-  spec.gain = torch::full({4}, 3.0, torch::kFloat64);
-  spec.qk.rope = &rope;
-  const Tensor whole = attention(x.q, x.k, x.v, spec);
+  AttentionCall call = lp_call(3.0);
+  const AttentionWeights weights{.gain = torch::full({4}, 3.0, torch::kFloat64)};
+  call.rope = &rope;
+  const Tensor whole = attention(x.q, x.k, x.v, call, weights);
   for (int64_t first : {1, 3, 5}) {  // the last tokens as one piece, after `first` cached ones
-    const Tensor q = normalise_queries(x.q.slice(1, first), spec, first);
-    const Tensor k = torch::cat(
-        {normalise_keys(x.k.slice(1, 0, first), spec, 0), normalise_keys(x.k.slice(1, first), spec, first)}, 1);
-    EXPECT_LT((attend(q, k, x.v, spec) - whole.slice(1, first)).abs().max().item<double>(), 1e-13) << first;
+    const Tensor q = normalise_queries(x.q.slice(1, first), call, weights, first);
+    const Tensor k = torch::cat({normalise_keys(x.k.slice(1, 0, first), call, weights, 0),
+                                 normalise_keys(x.k.slice(1, first), call, weights, first)},
+                                1);
+    EXPECT_LT((attend(q, k, x.v, call) - whole.slice(1, first)).abs().max().item<double>(), 1e-13) << first;
   }
 }
 
 TEST(Attention, RefusesShapesThatDoNotFit) {
   const Qkv x = sample(4, 2, 2, 8);
-  EXPECT_THROW(normlab::attention(x.q, 2, {}), Error);                             // no keys
-  EXPECT_THROW(normlab::attention(torch::cat({x.q, x.k, x.v}, 2), 3, {}), Error);  // 3 + 2 n is not 6
-  EXPECT_THROW(attention(x.q.slice(2, 0, 1), x.k, x.v, {}), Error);                // more keys than queries
+  EXPECT_THROW(normlab::attention(x.q, 2, {}, {}), Error);                             // no keys
+  EXPECT_THROW(normlab::attention(torch::cat({x.q, x.k, x.v}, 2), 3, {}, {}), Error);  // 3 + 2 n is not 6
+  EXPECT_THROW(attention(x.q.slice(2, 0, 1), x.k, x.v, {}), Error);                    // more keys than queries
 }
 
 TEST(Attention, RunsOnMetaInEveryFloatType) {
   for (auto type : {torch::kFloat32, torch::kFloat64, torch::kBFloat16}) {
     const auto options = torch::TensorOptions().device(torch::kMeta).dtype(type);
     const Tensor q = torch::empty({2, 8, 4, 16}, options), k = torch::empty({2, 8, 2, 16}, options);
-    AttentionForm spec = lp_spec(3.0);
-    spec.gain = torch::empty({4}, options);
+    AttentionCall call = lp_call(3.0);
+    const AttentionWeights weights{.gain = torch::empty({4}, options)};
     for (double rate : {0.0, 0.1}) {
-      spec.dropout.rate = rate;
-      EXPECT_EQ(attention(q, k, k, spec).sizes(), q.sizes());
+      call.dropout.rate = rate;
+      EXPECT_EQ(attention(q, k, k, call, weights).sizes(), q.sizes());
     }
   }
 }

@@ -51,14 +51,16 @@ struct Keeper : Observer {
     auto& list = site == Site::stream ? streams : site == Site::attn_out ? attn : site == Site::mlp_out ? mlp : logits;
     list[place.layer] = x;
   }
-  AttentionStats* attention(Place place, const QkvParts& x, const AttentionForm& form, const Pass&) override {
+  AttentionStats* attention(Place place, const QkvParts& x, const AttentionCall& call, const AttentionWeights& used,
+                            const Pass&) override {
     x.front().x_bthd.retain_grad();
-    qkv[place.layer] = x.front().x_bthd, forms[place.layer] = form;
+    qkv[place.layer] = x.front().x_bthd, calls[place.layer] = call, weights[place.layer] = used;
     return nullptr;
   }
   void gradients(const std::vector<std::vector<Tensor>>&) override {}
   std::map<int, Tensor> streams, attn, mlp, logits, qkv;
-  std::map<int, AttentionForm> forms;
+  std::map<int, AttentionCall> calls;
+  std::map<int, AttentionWeights> weights;
 };
 
 using Values = std::map<std::string, double>;
@@ -81,9 +83,11 @@ Values by_definition(DecoderLm& exact, const Batch& data, const std::map<std::st
       values[name_of({quantity, layer, head, 0.0})] = value;
     };
     const auto parts = kept.qkv[layer].detach().split_with_sizes({4, 2, 2}, 2);
-    const AttentionForm& form = kept.forms[layer];
+    const AttentionCall& call = kept.calls[layer];
+    const AttentionWeights& used = kept.weights[layer];
     const Tensor logits =
-        attention_logits(normalise_queries(parts[0], form, 0), normalise_keys(parts[1], form, 0), form).detach();
+        attention_logits(normalise_queries(parts[0], call, used, 0), normalise_keys(parts[1], call, used, 0), call)
+            .detach();
     AttentionStats whole;
     for (int head = -1; head < 4; ++head) {
       if (head >= 0) {
@@ -98,8 +102,8 @@ Values by_definition(DecoderLm& exact, const Batch& data, const std::map<std::st
       const Tensor k = head < 0 ? parts[1] : parts[1].select(2, head / 2);
       add(Quantity::q_norm, head, mean_length(q)), add(Quantity::k_norm, head, mean_length(k));
       add(Quantity::q_peak, head, mean_peak(q)), add(Quantity::k_peak, head, mean_peak(k));
-      if (!form.gain.defined()) continue;
-      const Tensor gain = form.gain.numel() == 1 ? form.gain.expand({4, 1}) : form.gain.view({4, -1});
+      if (!used.gain.defined()) continue;
+      const Tensor gain = used.gain.numel() == 1 ? used.gain.expand({4, 1}) : used.gain.view({4, -1});
       add(Quantity::gain, head, (head < 0 ? gain : gain[head]).mean().item<double>());
     }
     std::vector<Reading> readings;

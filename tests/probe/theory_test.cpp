@@ -53,12 +53,13 @@ TEST(Theory, BoundsOfTheLogitsHoldAndAreReached) {
   for (const double p : {1.0, 1.5, 2.0, 2.5, 3.0, 4.0}) {
     for (const TheoryPoint& point : theory_points({"", false, p, 7.0}, widths, 5))
       EXPECT_LE(point.max_logit, logit_bound(p, 7.0, point.d_head) * (1 + 1e-12)) << p;
-    AttentionForm form{.gain = torch::full({1}, 7.0, torch::kFloat64), .causal = false};
-    form.qk.norm = QkNorm::lp, form.qk.p = p;
+    const AttentionCall call{.form = {.qk = QkNorm::lp, .p = p}, .causal = false};
+    const AttentionWeights weights{.gain = torch::full({1}, 7.0, torch::kFloat64)};
     // Up to p = 2 equal unit vectors along an axis reach it, beyond equal vectors of equal entries.
     const Tensor x = p <= 2.0 ? torch::eye(64, torch::kFloat64)[0] : torch::ones({64}, torch::kFloat64);
     const Tensor row = x.view({1, 1, 1, 64});
-    const Tensor logit = attention_logits(normalise_queries(row, form, 0), normalise_keys(row, form, 0), form);
+    const Tensor logit =
+        attention_logits(normalise_queries(row, call, weights, 0), normalise_keys(row, call, weights, 0), call);
     EXPECT_NEAR(logit.item<double>(), logit_bound(p, 7.0, 64), 1e-9) << p;
   }
 }

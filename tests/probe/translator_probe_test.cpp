@@ -41,13 +41,19 @@ struct KeepAttention : Observer {
   void see(Site site, Place place, const Tensor& x, const Pass&) override {
     if (site == Site::stream) streams[key_of(place)] = x.detach();
   }
-  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionForm& form, const Pass&) override {
+  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionCall& call,
+                            const AttentionWeights& weights, const Pass&) override {
     for (const QkvPart& each : qkv) each.x_bthd.retain_grad();
-    seen[key_of(place)] = {qkv, form};
+    seen[key_of(place)] = {qkv, call, weights};
     return nullptr;
   }
   void gradients(const std::vector<std::vector<Tensor>>&) override {}
-  std::map<std::string, std::pair<QkvParts, AttentionForm>> seen;
+  struct Seen {
+    QkvParts qkv;
+    AttentionCall call;
+    AttentionWeights weights;
+  };
+  std::map<std::string, Seen> seen;
   std::map<std::string, Tensor> streams;
 };
 
@@ -70,15 +76,15 @@ std::map<std::string, double> expected(EncoderDecoder& exact, const TranslationB
   (exact.loss_sum(data, {.training = true, .observer = &kept}) / static_cast<double>(data.words())).backward();
   std::map<std::string, double> values;
   for (const auto& [key, what] : kept.seen) {
-    const auto& [qkv, form] = what;
+    const auto& [qkv, call, weights] = what;
     const auto parts = heads_of(qkv, false), gradients = heads_of(qkv, true);
     AttentionStats whole;
     for (int64_t b = 0; b < data.rows(); ++b) {
-      AttentionForm own = form;
-      if (form.key_lengths_b.defined()) own.key_lengths_b = form.key_lengths_b.slice(0, b, b + 1);
+      AttentionCall own = call;
+      if (call.key_lengths_b.defined()) own.key_lengths_b = call.key_lengths_b.slice(0, b, b + 1);
       const auto row = [&](const Tensor& x) { return x.slice(0, b, b + 1); };
-      const Tensor logits =
-          attention_logits(normalise_queries(row(parts[0]), own, 0), normalise_keys(row(parts[1]), own, 0), own);
+      const Tensor logits = attention_logits(normalise_queries(row(parts[0]), own, weights, 0),
+                                             normalise_keys(row(parts[1]), own, weights, 0), own);
       for (const AttentionStats& head : attention_stats(logits[0].detach())) merge(whole, head);
     }
     values[concat("attn/", key, "/max_logit")] = static_cast<double>(whole.max_logit);

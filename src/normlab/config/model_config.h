@@ -4,7 +4,6 @@
 #include <string>
 
 #include "normlab/kernels/activation.h"
-#include "normlab/kernels/qk_rows.h"
 #include "normlab/norm/scheme.h"
 
 namespace normlab {

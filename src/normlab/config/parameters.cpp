@@ -12,10 +12,6 @@ namespace {
 constexpr std::array<std::string_view, 4> around_the_blocks = {"embedding.weight", "positions.weight", "head.weight",
                                                                "s_z"};
 
-double stored(const ModelConfig& c, const NormScheme& scheme, double init) {
-  return value_of(scheme.stored_scale, {c.d_head, c.d_model, init});
-}
-
 class ParameterList {
  public:
   ParameterList(const ModelConfig& model, const NormScheme& scheme, int vocab_size)
@@ -30,7 +26,7 @@ class ParameterList {
     for (int layer = 0; layer < c_.n_layers; ++layer) add_block(concat("layers.", layer));
     if (s_.placement != NormPlacement::post) add_norm("final_norm");
     if (own_head) add("head.weight", {vocab_size_, c_.d_model}, Role::weight);
-    if (s_.output_scale == OutputScale::s_z) add("s_z", {vocab_size_}, Role::scale, stored(c_, s_, 1.0));
+    if (s_.output_scale == OutputScale::s_z) add("s_z", {vocab_size_}, Role::scale, stored_start(c_, s_, 1.0));
     return std::move(list_);
   }
 
@@ -72,30 +68,21 @@ class ParameterList {
   }
 
   void add_qk(const std::string& name) {
-    if (s_.qk_affine != QkAffine::none)
-      for (const auto& [part, heads] : {std::pair(".q_norm", c_.n_heads), std::pair(".k_norm", c_.n_kv_heads)}) {
-        const int64_t size = s_.qk_affine == QkAffine::own ? int64_t{heads} * c_.d_head : c_.d_head;
-        add(name + part + ".weight", {size}, Role::qk_gain, 1.0);
-        if (c_.bias && s_.qk == QkNorm::layer) add(name + part + ".bias", {size}, Role::norm_bias, 0.0);
-      }
-    if (const int64_t size = gain_size(); size > 0 && s_.learn_gain)
+    for (const auto& [part, heads] : {std::pair(".q_norm", c_.n_heads), std::pair(".k_norm", c_.n_kv_heads)}) {
+      const int64_t size = affine_size(c_, s_, heads);
+      if (size == 0) continue;
+      add(name + part + ".weight", {size}, Role::qk_gain, 1.0);
+      if (c_.bias && s_.qk == QkNorm::layer) add(name + part + ".bias", {size}, Role::norm_bias, 0.0);
+    }
+    if (const int64_t size = gain_size(c_, s_); size > 0 && s_.learn_gain)
       add(name + ".qk_gain", {size}, Role::qk_gain, stored_gain(c_, s_));
-    if (!s_.learn_p) return;
-    const double above = s_.p - 1.0;  // softplus of the start
-    add(name + ".qk_p", {s_.p_sharing == PSharing::head ? c_.n_heads : 1}, Role::qk_p,
-        above + std::log(-std::expm1(-above)));
-  }
-
-  int64_t gain_size() const {
-    if (s_.gain == GainSharing::layer) return 1;
-    if (s_.gain == GainSharing::head) return c_.n_heads;
-    return s_.gain == GainSharing::channel ? int64_t{c_.n_heads} * c_.d_head : 0;
+    if (s_.learn_p)
+      add(name + ".qk_p", {s_.p_sharing == PSharing::head ? c_.n_heads : 1}, Role::qk_p, initial_raw_p(s_));
   }
 
   void add_alpha(const std::string& name) {
     if (s_.residual == Residual::add) return;
-    const int64_t size = s_.alpha_sharing == AlphaSharing::channel ? c_.d_model : 1;
-    add(name, {size}, Role::scale, stored(c_, s_, initial_alpha(c_, s_)));
+    add(name, {alpha_size(c_, s_)}, Role::scale, stored_start(c_, s_, initial_alpha(c_, s_)));
   }
 
   const ModelConfig& c_;
@@ -126,9 +113,46 @@ ParameterCount count_parameters(const ModelConfig& model, const NormScheme& sche
   return count;
 }
 
+int64_t gain_size(const ModelConfig& model, const NormScheme& scheme) {
+  switch (scheme.gain) {
+    case GainSharing::layer:
+      return 1;
+    case GainSharing::head:
+      return model.n_heads;
+    case GainSharing::channel:
+      return int64_t{model.n_heads} * model.d_head;
+    case GainSharing::none:
+    case GainSharing::model:
+      break;
+  }
+  return 0;
+}
+
+int64_t affine_size(const ModelConfig& model, const NormScheme& scheme, int heads) {
+  if (scheme.qk_affine == QkAffine::none) return 0;
+  return scheme.qk_affine == QkAffine::own ? int64_t{heads} * model.d_head : model.d_head;
+}
+
+int64_t alpha_size(const ModelConfig& model, const NormScheme& scheme) {
+  return scheme.alpha_sharing == AlphaSharing::channel ? model.d_model : 1;
+}
+
+double initial_gain(const ModelConfig& model, const NormScheme& scheme) {
+  return initial_gain(scheme, {model.d_head, model.n_heads, model.seq_len});
+}
+
+double initial_raw_p(const NormScheme& scheme) {
+  const double above = scheme.p - 1.0;  // softplus of the start
+  return above + std::log(-std::expm1(-above));
+}
+
+double stored_start(const ModelConfig& model, const NormScheme& scheme, double init) {
+  return value_of(scheme.stored_scale, {model.d_head, model.d_model, init});
+}
+
 double stored_gain(const ModelConfig& model, const NormScheme& scheme) {
-  const double init = initial_gain(scheme, {model.d_head, model.n_heads, model.seq_len});
-  return scheme.gain_form == GainForm::exp ? std::log(init) : stored(model, scheme, init);
+  const double init = initial_gain(model, scheme);
+  return scheme.gain_form == GainForm::exp ? std::log(init) : stored_start(model, scheme, init);
 }
 
 double initial_alpha(const ModelConfig& model, const NormScheme& scheme) {

@@ -44,8 +44,19 @@ struct ParameterCount {
 };
 ParameterCount count_parameters(const ModelConfig& model, const NormScheme& scheme, int vocab_size);
 
-// Stored values that gain and alpha start with (nn/scaled_parameter.h).
-double stored_gain(const ModelConfig& model, const NormScheme& scheme);
+// Entries of a layer's own gain of the logits; 0 when it has none or the model holds it.
+int64_t gain_size(const ModelConfig& model, const NormScheme& scheme);
+// Entries of the channel gains of q or k, which has `heads` heads; 0 when there are none.
+int64_t affine_size(const ModelConfig& model, const NormScheme& scheme, int heads);
+// Entries of alpha.
+int64_t alpha_size(const ModelConfig& model, const NormScheme& scheme);
+
+// Values that gain and alpha start with, and the raw start of a learned p = 1 + softplus(raw).
+double initial_gain(const ModelConfig& model, const NormScheme& scheme);
 double initial_alpha(const ModelConfig& model, const NormScheme& scheme);
+double initial_raw_p(const NormScheme& scheme);
+// What is stored (nn/scaled_parameter.h) of a scale that starts at `init`, and of the gain.
+double stored_start(const ModelConfig& model, const NormScheme& scheme, double init);
+double stored_gain(const ModelConfig& model, const NormScheme& scheme);
 
 }  // namespace normlab

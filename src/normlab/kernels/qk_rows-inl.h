@@ -235,7 +235,7 @@ inline void subtract_means(const RowBlock& block, float* y) {
 
 // Whether k_hat differs from the normalised y, so that the backward pass needs y apart.
 HWY_INLINE bool changes_after_norm(const RowTransform& t, const RowAffine& affine) {
-  return t.rope == RopeOrder::after_norm || affine.gain || affine.bias;
+  return t.rotates_after_norm() || affine.gain || affine.bias;
 }
 
 // The rows to be scaled and their factors: x itself, or a copy in y when the rows are not whole vectors or change
@@ -243,17 +243,17 @@ HWY_INLINE bool changes_after_norm(const RowTransform& t, const RowAffine& affin
 inline ConstRows measure_block(const RowTransform& t, ConstRows x, const RowBlock& block, float* y,
                                RowFactors factors) {
   const size_t stride = block.stride();
-  if (block.d != stride || t.rope == RopeOrder::before_norm || t.norm == RowNorm::layer) {
+  if (block.d != stride || t.rotates_before_norm() || t.norm == QkNorm::layer) {
     const auto one = hn::Set(F32(), 1.0F);
     for (size_t r = 0; r < block.rows; ++r)
       load_row(x.data + static_cast<ptrdiff_t>(r) * x.row_stride, block.d, one, y + r * stride);
-    if (t.rope == RopeOrder::before_norm) rotate_rows(t, block, 1.0F, y);
-    if (t.norm == RowNorm::layer) subtract_means(block, y);
+    if (t.rotates_before_norm()) rotate_rows(t, block, 1.0F, y);
+    if (t.norm == QkNorm::layer) subtract_means(block, y);
     x = {y, static_cast<ptrdiff_t>(stride)};
   }
-  if (t.norm == RowNorm::none) std::fill_n(factors.scale, block.rows, 1.0F);
-  if (t.norm == RowNorm::lp) lp_factors(t, block, x, factors);
-  if (t.norm == RowNorm::rms || t.norm == RowNorm::layer) rms_factors(t, block, x, factors);
+  if (t.norm == QkNorm::none) std::fill_n(factors.scale, block.rows, 1.0F);
+  if (t.norm == QkNorm::lp) lp_factors(t, block, x, factors);
+  if (t.norm == QkNorm::rms || t.norm == QkNorm::layer) rms_factors(t, block, x, factors);
   return x;
 }
 
@@ -266,7 +266,7 @@ inline void finish_block(const RowTransform& t, const RowAffine& affine, const R
     for (size_t h = 0; h < block.d; ++h) hat[r * stride + h] *= affine.gain[h];
   for (size_t r = 0; r < block.rows && affine.bias; ++r)
     for (size_t h = 0; h < block.d; ++h) hat[r * stride + h] += affine.bias[h];
-  if (t.rope == RopeOrder::after_norm) rotate_rows(t, block, 1.0F, hat);
+  if (t.rotates_after_norm()) rotate_rows(t, block, 1.0F, hat);
 }
 
 // hat = T(x); y (which may be hat) is the row as it leaves the norm, before gain, bias and a later rotation.
@@ -379,7 +379,7 @@ inline void row_dots(const RowTransform& t, const RowBlock& block, const float* 
       dot = hn::MulAdd(hn::Load(df, g + h), hn::Load(df, y + h), dot);
     dots[r] = hn::GetLane(hn::SumOfLanes(df, dot));
   }
-  if (!p_sum || t.norm != RowNorm::lp || std::isinf(t.p)) return;
+  if (!p_sum || t.norm != QkNorm::lp || std::isinf(t.p)) return;
   for (size_t r = 0; r < block.rows; ++r)
     *p_sum -= static_cast<double>(dots[r] * factors.pull[r] / t.p) * log_moment(y + r * stride, block.d, t.p);
 }
@@ -388,23 +388,23 @@ inline void row_dots(const RowTransform& t, const RowBlock& block, const float* 
 inline void transform_block_backward(const RowTransform& t, const RowAffine& affine, const RowBlock& block,
                                      const float* y, RowFactors factors, float* g, RowGradSums sums, Rows dx) {
   const size_t stride = block.stride();
-  if (t.rope == RopeOrder::after_norm) rotate_rows(t, block, -1.0F, g);
+  if (t.rotates_after_norm()) rotate_rows(t, block, -1.0F, g);
   if (affine.gain || affine.bias) affine_backward(affine, block, y, g, sums);
-  const bool direct = block.d == stride && t.rope != RopeOrder::before_norm && t.norm != RowNorm::none;
+  const bool direct = block.d == stride && !t.rotates_before_norm() && t.norm != QkNorm::none;
   const Rows to = direct ? dx : Rows{g, static_cast<ptrdiff_t>(stride)};
-  if (t.norm != RowNorm::none) {
+  if (t.norm != QkNorm::none) {
     HWY_ALIGN float dots[kRowBlock];
     row_dots(t, block, y, g, factors, sums.p, dots);
-    if (t.norm == RowNorm::lp) {
+    if (t.norm == QkNorm::lp) {
       lp_backward(t, block, y, factors, dots, g, to);
     } else {
-      if (t.norm == RowNorm::layer) subtract_means(block, g);
+      if (t.norm == QkNorm::layer) subtract_means(block, g);
       norm_backward(
           block, y, factors, dots, [](VecF v) HWY_ATTR { return v; }, g, to);
     }
   }
   if (direct) return;
-  if (t.rope == RopeOrder::before_norm) rotate_rows(t, block, -1.0F, g);
+  if (t.rotates_before_norm()) rotate_rows(t, block, -1.0F, g);
   const auto one = hn::Set(F32(), 1.0F);
   for (size_t r = 0; r < block.rows; ++r)
     store_row(g + r * stride, block.d, one, dx.data + static_cast<ptrdiff_t>(r) * dx.row_stride);

@@ -14,20 +14,21 @@
 
 #include <cstddef>
 
+#include "normlab/norm/attention_form.h"
+
 namespace normlab {
 
-enum class RowNorm { none, lp, rms, layer };
-enum class RopeOrder { none, before_norm, after_norm };
-enum class RopePairing { interleaved, half };  // pairs (2i, 2i + 1), or (i, i + d/2)
-
 struct RowTransform {
-  RowNorm norm = RowNorm::none;
+  QkNorm norm = QkNorm::none;
   float p = 2.0F;  // of lp only; infinity allowed
   float eps = 1e-12F;
-  RopeOrder rope = RopeOrder::none;
+  QkOrder order = QkOrder::before_rope;
   RopePairing pairing = RopePairing::interleaved;
-  const float* cos = nullptr;  // [rows, d/2]; row 0 belongs to the first row of x. d is even with rope.
+  const float* cos = nullptr;  // [rows, d/2]; row 0 belongs to the first row of x. Null: no rotation; else d is even.
   const float* sin = nullptr;
+
+  bool rotates_before_norm() const { return cos && order == QkOrder::after_rope; }
+  bool rotates_after_norm() const { return cos && order == QkOrder::before_rope; }
 };
 
 // Learnable channel gains and biases of rms and layer, [d] each; null means ones or zeros.

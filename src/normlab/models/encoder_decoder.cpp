@@ -101,7 +101,7 @@ Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, in
 Memory EncoderDecoder::encode(const Tensor& words_vc, const SourceBatch& source, const Pass& pass) const {
   const Pass own = encoder_pass(pass, source);
   Stream stream{dropout(embed(words_vc, source.tokens_bs, source.language, 0, pass.sink),
-                        own.dropout(config_.dropout, 0, embedding_site, source.tokens_bs.size(1)))};
+                        own.dropout(config_.dropout, 0, DropoutSite::embedding, source.tokens_bs.size(1)))};
   const Tensor gain = model_gain_.used();
   for (const Block& block : encoder_) block(stream, own, gain, rope());
   const Tensor y = encoder_norm_(stream);
@@ -134,7 +134,7 @@ Tensor EncoderDecoder::logits(const TranslationBatch& batch, const Pass& pass) c
   const Memory memory = encode(table, batch.source, pass);
   const Pass own = decoder_pass(pass, memory);
   Stream stream{dropout(embed(table, batch.inputs_bt, batch.target_language, 0, pass.sink),
-                        own.dropout(config_.dropout, 0, embedding_site, batch.inputs_bt.size(1)))};
+                        own.dropout(config_.dropout, 0, DropoutSite::embedding, batch.inputs_bt.size(1)))};
   const Tensor gain = model_gain_.used();
   for (const Block& block : decoder_) block(stream, own, gain, rope());
   const Tensor y = decoder_norm_(stream);

@@ -11,8 +11,6 @@ namespace normlab {
 // The same with kernels that serve such tensors: the fused ones are for float32 on the CPU.
 ModelConfig for_tensors(ModelConfig config, torch::TensorOptions options);
 
-constexpr int embedding_site = 3;  // of dropout, in layer 0; nn/block.cpp has the others
-
 // Fills the tensors that `visit` shows as a pure function of `seed`.
 void initialise(const std::function<void(const ParameterVisitor&)>& visit, const ModelConfig& config,
                 const NormScheme& scheme, uint64_t seed);

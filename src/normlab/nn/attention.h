@@ -1,6 +1,7 @@
 // Multi-head attention with normalised queries and keys: projection, normalised attention, output projection.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "normlab/config/model_config.h"
@@ -36,9 +37,15 @@ class Attention {
 
  private:
   void scale_head(const Linear& map, int64_t head, double factor) const;
-  AttentionForm form(const torch::Tensor& model_gain, const RopeTable* rope) const;
-  torch::Tensor attend_memory(const torch::Tensor& x_btc, const Pass& pass, AttentionForm how) const;
-  torch::Tensor decode(const torch::Tensor& x_r1c, BeamState& beams, const AttentionForm& how) const;
+  AttentionCall call_of(const Pass& pass, const RopeTable* rope, int64_t t) const;
+  // The learned values as they are used.
+  AttentionWeights weights(const torch::Tensor& model_gain) const;
+  // Where a pass of training looks for the largest logits; null where nothing is clipped.
+  MaxLogits* max_logits(const Pass& pass) const { return pass.training ? max_logits_.get() : nullptr; }
+  torch::Tensor attend_memory(const torch::Tensor& x_btc, const Pass& pass, const AttentionCall& call,
+                              const AttentionWeights& weights) const;
+  torch::Tensor decode(const torch::Tensor& x_r1c, BeamState& beams, const AttentionCall& call,
+                       const AttentionWeights& weights) const;
 
   AttentionKind kind_ = AttentionKind::self;
   int layer_ = 0;
@@ -47,10 +54,12 @@ class Attention {
   bool learn_gain_ = true, fused_ = false;
   double qk_clip_ = 0.0;
   GainOn gain_on_ = GainOn::queries;
-  AttentionForm form_;  // all but what changes from step to step
-  Linear qkv_;          // rows: all queries, all keys, all values
-  Linear q_, kv_;       // of cross-attention, instead
+  AttentionForm form_;
+  std::shared_ptr<MaxLogits> max_logits_;  // of QK-clip, shared by all copies; null: not clipped
+  Linear qkv_;                             // rows: all queries, all keys, all values
+  Linear q_, kv_;                          // of cross-attention, instead
   Linear out_;
+  QkAffineTensors q_affine_, k_affine_;
   ScaledParameter gain_;  // [1], [h] or [h * d]; undefined when shared by the model or absent
   torch::Tensor raw_p_;   // p = 1 + softplus(raw_p); undefined when p is fixed
 };

@@ -23,40 +23,46 @@ Tensor in_whole_vectors(const Tensor& x_bthd, const Normalise& normalise) {
 
 }  // namespace
 
-Tensor Attention::attend_memory(const Tensor& x_btc, const Pass& pass, AttentionForm how) const {
+Tensor Attention::attend_memory(const Tensor& x_btc, const Pass& pass, const AttentionCall& call,
+                                const AttentionWeights& weights) const {
   const Tensor& memory = pass.memory->x_bsc;
   const int64_t b = x_btc.size(0), t = x_btc.size(1), s = memory.size(1);
   const Tensor q = q_(x_btc, pass.sink).view({b, t, n_heads_, d_head_});
   const Tensor kv = kv_(memory, pass.sink).view({b, s, 2 * n_kv_heads_, d_head_});
+  AttentionCounts counts{.max_logits = max_logits(pass)};
   if (pass.observer)
-    how.stats = pass.observer->attention(
+    counts.stats = pass.observer->attention(
         {Stack::cross, layer_},
-        {{.x_bthd = q, .queries = n_heads_}, {.x_bthd = kv, .keys = n_kv_heads_, .values = n_kv_heads_}}, how, pass);
-  return out_(cross_attention(q, kv, how).reshape({b, t, n_heads_ * d_head_}), pass.sink);
+        {{.x_bthd = q, .queries = n_heads_}, {.x_bthd = kv, .keys = n_kv_heads_, .values = n_kv_heads_}}, call, weights,
+        pass);
+  return out_(cross_attention(q, kv, call, weights, counts).reshape({b, t, n_heads_ * d_head_}), pass.sink);
 }
 
-Tensor Attention::decode(const Tensor& x_r1c, BeamState& beams, const AttentionForm& how) const {
+Tensor Attention::decode(const Tensor& x_r1c, BeamState& beams, const AttentionCall& call,
+                         const AttentionWeights& weights) const {
   const int64_t rows = x_r1c.size(0);
   Tensor mixed;
   if (kind_ == AttentionKind::cross) {
     if (!beams.has_memory(layer_)) {
       const Tensor& memory = beams.memory().x_bsc;
       const auto kv = kv_(memory).view({memory.size(0), memory.size(1), 2 * n_kv_heads_, d_head_}).chunk(2, 2);
-      const auto keys = in_whole_vectors(kv[0], [&](const Tensor& k) { return normalise_keys(k, how, 0); });
+      const auto keys = in_whole_vectors(kv[0], [&](const Tensor& k) { return normalise_keys(k, call, weights, 0); });
       beams.set_memory(layer_, keys, kv[1]);
     }
     const Tensor q = q_(x_r1c).view({rows, 1, n_heads_, d_head_});
-    const auto q_hat = in_whole_vectors(q, [&](const Tensor& x) { return normalise_queries(x, how, 0); });
-    mixed = beams.attend_memory(layer_, q_hat, how);
+    const auto q_hat = in_whole_vectors(q, [&](const Tensor& x) { return normalise_queries(x, call, weights, 0); });
+    mixed = beams.attend_memory(layer_, q_hat, call);
   } else {
     const auto parts = qkv_(x_r1c)
                            .view({rows, 1, n_heads_ + 2 * n_kv_heads_, d_head_})
                            .split_with_sizes({n_heads_, n_kv_heads_, n_kv_heads_}, 2);
     const int64_t position = beams.position();
-    const auto k_hat = in_whole_vectors(parts[1], [&](const Tensor& k) { return normalise_keys(k, how, position); });
-    const auto q_hat = in_whole_vectors(parts[0], [&](const Tensor& q) { return normalise_queries(q, how, position); });
+    const auto k_hat =
+        in_whole_vectors(parts[1], [&](const Tensor& k) { return normalise_keys(k, call, weights, position); });
+    const auto q_hat =
+        in_whole_vectors(parts[0], [&](const Tensor& q) { return normalise_queries(q, call, weights, position); });
     beams.append(layer_, k_hat, parts[2]);
-    mixed = beams.attend(layer_, q_hat, how);
+    mixed = beams.attend(layer_, q_hat, call);
   }
   return out_(mixed.reshape({rows, 1, n_heads_ * d_head_}));
 }

@@ -27,7 +27,7 @@ Tensor to_tensor(const std::vector<int64_t>& index, const Tensor& like) {
 
 // decode_attention for every row; `unit_of` names a row's keys.
 template <class UnitOf>
-Tensor attend_rows(const Tensor& q_r1hd, int64_t key_heads, const AttentionForm& form, const UnitOf& unit_of) {
+Tensor attend_rows(const Tensor& q_r1hd, int64_t key_heads, const AttentionCall& call, const UnitOf& unit_of) {
   const Tensor q = q_r1hd.contiguous(), o = torch::empty_like(q);
   const int64_t heads = q.size(2), d = q.size(3);
   at::parallel_for(0, q.size(0), /*grain_size=*/8, [&](int64_t begin, int64_t end) {
@@ -37,9 +37,9 @@ Tensor attend_rows(const Tensor& q_r1hd, int64_t key_heads, const AttentionForm&
       unit.heads = static_cast<size_t>(heads);
       unit.group = static_cast<size_t>(heads / key_heads);
       unit.d = static_cast<size_t>(d);
-      const double factor = form.row_scale == RowScale::log_n ? std::log(static_cast<double>(unit.keys)) : 1.0;
-      unit.scale = static_cast<float>(form.scale * factor);
-      unit.soft_cap = static_cast<float>(form.soft_cap);
+      const double factor = call.form.row_scale == RowScale::log_n ? std::log(static_cast<double>(unit.keys)) : 1.0;
+      unit.scale = static_cast<float>(call.form.logit_scale * factor);
+      unit.soft_cap = static_cast<float>(call.form.soft_cap);
       unit.q = q.const_data_ptr<float>() + row * heads * d;
       unit.o = o.mutable_data_ptr<float>() + row * heads * d;
       if (weights.size() < unit.keys) weights.resize(unit.keys);
@@ -122,11 +122,11 @@ void BeamState::append(int layer, const Tensor& k_hat_r1hd, const Tensor& v_r1hd
   at.v.narrow(0, first, rows()).copy_(v_r1hd.squeeze(1));
 }
 
-Tensor BeamState::attend(int layer, const Tensor& q_hat_r1hd, const AttentionForm& form) const {
+Tensor BeamState::attend(int layer, const Tensor& q_hat_r1hd, const AttentionCall& call) const {
   const Layer& at = layers_[static_cast<size_t>(layer)];
-  if (!fused_) return normlab::attend(q_hat_r1hd, at.k, at.v, form);
+  if (!fused_) return normlab::attend(q_hat_r1hd, at.k, at.v, call);
   const float *k = at.k.const_data_ptr<float>(), *v = at.v.const_data_ptr<float>();
-  return attend_rows(q_hat_r1hd, at.k.size(1), form, [&](size_t row) {
+  return attend_rows(q_hat_r1hd, at.k.size(1), call, [&](size_t row) {
     return DecodeAttention{.k = k, .v = v, .slots = slots_of_[row].data(), .keys = slots_of_[row].size()};
   });
 }
@@ -137,12 +137,12 @@ void BeamState::set_memory(int layer, const Tensor& k_hat_bshd, const Tensor& v_
   at.memory_v = v_bshd.contiguous();
 }
 
-Tensor BeamState::attend_memory(int layer, const Tensor& q_hat_r1hd, const AttentionForm& form) const {
+Tensor BeamState::attend_memory(int layer, const Tensor& q_hat_r1hd, const AttentionCall& call) const {
   const Layer& at = layers_[static_cast<size_t>(layer)];
   const int64_t h = q_hat_r1hd.size(2), d = q_hat_r1hd.size(3);
   if (!fused_) {
     const auto sentences = static_cast<int64_t>(kept_.size());
-    AttentionForm own = form;
+    AttentionCall own = call;
     own.key_lengths_b = memory_.lengths_b.index_select(0, to_tensor(kept_, memory_.lengths_b));
     const Tensor q = q_hat_r1hd.view({sentences, rows() / sentences, h, d});
     return normlab::attend(q, at.memory_k, at.memory_v, own).reshape({rows(), 1, h, d});
@@ -150,7 +150,7 @@ Tensor BeamState::attend_memory(int layer, const Tensor& q_hat_r1hd, const Atten
   const float *k = at.memory_k.const_data_ptr<float>(), *v = at.memory_v.const_data_ptr<float>();
   const int64_t* lengths = memory_.lengths_b.const_data_ptr<int64_t>();
   const int64_t sentence_size = at.memory_k.size(1) * at.memory_k.size(2) * d;
-  return attend_rows(q_hat_r1hd, at.memory_k.size(2), form, [&](size_t row) {
+  return attend_rows(q_hat_r1hd, at.memory_k.size(2), call, [&](size_t row) {
     const int64_t sentence = sentence_of_[row];
     return DecodeAttention{.k = k + sentence * sentence_size,
                            .v = v + sentence * sentence_size,

@@ -26,12 +26,12 @@ class BeamState {
 
   // Of one layer's self-attention: the new token's keys and values, and attention to all tokens of each row.
   void append(int layer, const torch::Tensor& k_hat_r1hd, const torch::Tensor& v_r1hd);
-  torch::Tensor attend(int layer, const torch::Tensor& q_hat_r1hd, const AttentionForm& form) const;
+  torch::Tensor attend(int layer, const torch::Tensor& q_hat_r1hd, const AttentionCall& call) const;
 
   // Of one layer's cross-attention; its keys and values are made in the first step.
   bool has_memory(int layer) const { return layers_[static_cast<size_t>(layer)].memory_k.defined(); }
   void set_memory(int layer, const torch::Tensor& k_hat_bshd, const torch::Tensor& v_bshd);
-  torch::Tensor attend_memory(int layer, const torch::Tensor& q_hat_r1hd, const AttentionForm& form) const;
+  torch::Tensor attend_memory(int layer, const torch::Tensor& q_hat_r1hd, const AttentionCall& call) const;
 
  private:
   struct Layer {

@@ -9,8 +9,6 @@ namespace {
 
 using torch::Tensor;
 
-constexpr int attn_branch_site = 1, mlp_branch_site = 2, mlp_hidden_site = 4, cross_branch_site = 6;  // of dropout
-
 // x + branch(norm(x)), where the next norm will do the add, norm(x + branch(x)), x + norm(branch(x)), or a lerp.
 template <class Branch>
 void add_branch(Stream& stream, const StreamNorm& norm, const LerpResidual& lerp, NormPlacement placement,
@@ -67,18 +65,18 @@ void Block::operator()(Stream& stream, const Pass& pass, const Tensor& model_gai
     if (pass.observer) pass.observer->see(Site::stream, {pass.stack, layer_}, stream.x, pass);
     stream.branch = attn_(in, pass, model_gain, rope, cache);
     if (pass.observer) pass.observer->see(Site::attn_out, {pass.stack, layer_}, stream.branch, pass);
-    stream.dropout = pass.dropout(dropout_, layer_, attn_branch_site, t);
+    stream.dropout = pass.dropout(dropout_, layer_, DropoutSite::attn_branch, t);
   });
   if (with_cross_)
     add_branch(stream, cross_norm_, LerpResidual(), placement_, [&](const Tensor& in) {
       stream.branch = cross_(in, pass, model_gain, /*rope=*/nullptr);
       if (pass.observer) pass.observer->see(Site::attn_out, {Stack::cross, layer_}, stream.branch, pass);
-      stream.dropout = pass.dropout(dropout_, layer_, cross_branch_site, t);
+      stream.dropout = pass.dropout(dropout_, layer_, DropoutSite::cross_branch, t);
     });
   add_branch(stream, mlp_norm_, alpha_mlp_, placement_, [&](const Tensor& in) {
-    stream.branch = mlp_(in, pass.dropout(mlp_dropout_, layer_, mlp_hidden_site, t), pass.sink);
+    stream.branch = mlp_(in, pass.dropout(mlp_dropout_, layer_, DropoutSite::mlp_hidden, t), pass.sink);
     if (pass.observer) pass.observer->see(Site::mlp_out, {pass.stack, layer_}, stream.branch, pass);
-    stream.dropout = pass.dropout(dropout_, layer_, mlp_branch_site, t);
+    stream.dropout = pass.dropout(dropout_, layer_, DropoutSite::mlp_branch, t);
   });
 }
 

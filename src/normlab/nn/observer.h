@@ -27,7 +27,8 @@ class Observer {
 
   virtual void see(Site site, Place place, const torch::Tensor& x, const Pass& pass) = 0;
   // What attention reads, and what is done to it. Gives the place where attention is to count, [b, n_heads], or null.
-  virtual AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionForm& form, const Pass& pass) = 0;
+  virtual AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionCall& call,
+                                    const AttentionWeights& weights, const Pass& pass) = 0;
   // After the backward pass and before clipping: of every parameter in its order, from each part of the batch. Their
   // sum is the gradient.
   virtual void gradients(const std::vector<std::vector<torch::Tensor>>& parts) = 0;

@@ -18,6 +18,17 @@ struct Memory {
   torch::Tensor lengths_b;  // int64; what comes after them is padding
 };
 
+// Where dropout acts in a layer; the numbers are part of the keys of its draws. That of the embedding is in layer 0.
+enum class DropoutSite {
+  attention = 0,
+  attn_branch = 1,
+  mlp_branch = 2,
+  embedding = 3,
+  mlp_hidden = 4,
+  cross_attention = 5,
+  cross_branch = 6,
+};
+
 struct Pass {
   bool training = false;
   uint64_t seed = 0;
@@ -32,9 +43,11 @@ struct Pass {
   GradientSink* sink = nullptr;      // of weights' gradients; null: autograd gets all of them
   Stack stack = Stack::layers;       // whose layers this pass goes through, for the observer
   // Dropout of one site of one layer, for a tensor with `rows` rows per sequence.
-  Dropout dropout(double rate, int layer, int site, int64_t rows) const {
+  Dropout dropout(double rate, int layer, DropoutSite site, int64_t rows) const {
     if (!training || rate <= 0.0) return {};
-    return {.rate = rate, .key = dropout_key(stream_key(seed, step, layer, site)), .first_row = first_sequence * rows};
+    return {.rate = rate,
+            .key = dropout_key(stream_key(seed, step, layer, static_cast<int>(site))),
+            .first_row = first_sequence * rows};
   }
 };
 

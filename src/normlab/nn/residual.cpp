@@ -13,9 +13,7 @@ LerpResidual::LerpResidual(const ModelConfig& config, const NormScheme& scheme, 
     : kind_(scheme.residual), first_(first), fused_(config.kernels == Kernels::fused) {
   if (kind_ == Residual::add) return;
   const double init = initial_alpha(config, scheme);
-  const double stored = value_of(scheme.stored_scale, {config.d_head, config.d_model, init});
-  alpha_ =
-      scaled_parameter(scheme.alpha_sharing == AlphaSharing::channel ? config.d_model : 1, {init, stored}, options);
+  alpha_ = scaled_parameter(alpha_size(config, scheme), {init, stored_start(config, scheme, init)}, options);
 }
 
 Tensor LerpResidual::operator()(const Stream& stream) const {

@@ -26,6 +26,7 @@ class StreamNorm {
 
  private:
   NormForm form_;
+  NormWeights weights_;
 };
 
 }  // namespace normlab

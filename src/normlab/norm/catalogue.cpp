@@ -8,8 +8,8 @@ namespace normlab {
 namespace {
 
 std::vector<NormScheme> make_catalogue() {
-  constexpr GainInit log2_pairs{.rule = GainInit::Rule::log2_pairs, .value = 0.0};
-  constexpr Factor sqrt_d_head{Factor::Rule::sqrt_d_head}, inverse_sqrt_d_model{Factor::Rule::inverse_sqrt_d_model};
+  constexpr Factor log2_pairs{Factor::Rule::log2_pairs}, sqrt_d_head{Factor::Rule::sqrt_d_head},
+      inverse_sqrt_d_model{Factor::Rule::inverse_sqrt_d_model};
   return {
       {
           .name = "none",
@@ -85,7 +85,7 @@ std::vector<NormScheme> make_catalogue() {
           .qk = QkNorm::lp,
           .p = 2.0,
           .gain = GainSharing::head,
-          .gain_init = {GainInit::Rule::number, 10.0},
+          .gain_init = {Factor::Rule::number, 10.0},
           .gain_form = GainForm::exp,
           .gain_max = 100.0,
           .logit_scale = {},
@@ -114,7 +114,7 @@ std::vector<NormScheme> make_catalogue() {
       {
           .name = "ssmax",
           .gain = GainSharing::head,
-          .gain_init = {GainInit::Rule::number, 0.43},
+          .gain_init = {Factor::Rule::number, 0.43},
           .row_scale = RowScale::log_n,
           .title = "logits that grow with the logarithm of the number of visible keys",
           .equation = "softmax(s ln(n) S) v,  S = q k^T / sqrt(d_head),  n = visible keys,  s0 = 0.43 per head",

@@ -16,8 +16,12 @@ constexpr RuleName rule_names[] = {
     {Factor::Rule::inverse_sqrt_d_head, "1/sqrt(d_head)"},
     {Factor::Rule::inverse_sqrt_d_model, "1/sqrt(d_model)"},
     {Factor::Rule::inverse_n_layers, "1/n_layers"},
+    {Factor::Rule::log2_pairs, "log2(L^2-L)"},
+    {Factor::Rule::matched, "matched"},
     {Factor::Rule::init, "init"},
 };
+
+double log2_pairs(double length) { return length > 1 ? std::log2(length * length - length) : 1.0; }
 
 }  // namespace
 
@@ -25,7 +29,7 @@ std::optional<Factor> Factor::parse(const std::string& text) {
   for (const RuleName& row : rule_names)
     if (text == row.name) return Factor{row.rule};
   const auto value = parse_number(text);
-  if (!value || !std::isfinite(*value) || *value <= 0.0) return std::nullopt;
+  if (!value || !std::isfinite(*value)) return std::nullopt;
   return Factor{Rule::number, *value};
 }
 
@@ -45,6 +49,10 @@ double value_of(const Factor& factor, FactorSizes sizes) {
       return 1.0 / std::sqrt(double(sizes.d_model));
     case Factor::Rule::inverse_n_layers:
       return 1.0 / sizes.n_layers;
+    case Factor::Rule::log2_pairs:
+      return log2_pairs(sizes.length);
+    case Factor::Rule::matched:
+      return log2_pairs(sizes.length) / sizes.mean_square;
     case Factor::Rule::init:
       return sizes.init;
     case Factor::Rule::number:

@@ -4,34 +4,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "normlab/base/error.h"
 #include "normlab/base/random.h"
-#include "normlab/base/text.h"
+#include "normlab/norm/nu.h"
 
 namespace normlab {
-
-std::optional<GainInit> GainInit::parse(const std::string& text) {
-  if (text == "log2(L^2-L)") return GainInit{Rule::log2_pairs, 0.0};
-  if (text == "sqrt(d_head)") return GainInit{Rule::sqrt_d_head, 0.0};
-  if (text == "matched") return GainInit{Rule::matched, 0.0};
-  const auto value = parse_number(text);
-  if (!value || !std::isfinite(*value)) return std::nullopt;
-  return GainInit{Rule::number, *value};
-}
-
-std::string GainInit::text() const {
-  switch (rule) {
-    case Rule::log2_pairs:
-      return "log2(L^2-L)";
-    case Rule::sqrt_d_head:
-      return "sqrt(d_head)";
-    case Rule::matched:
-      return "matched";
-    case Rule::number:
-      break;
-  }
-  return format_number(value);
-}
 
 double mean_square_after_lp(double p, int d) {
   // Fixed Gaussian draws: the closed form (d m_p)^(1/p) is off by several percent for p >= 4 and useless for inf.
@@ -60,21 +36,30 @@ double mean_square_after_lp(double p, int d) {
 }
 
 double initial_gain(const NormScheme& scheme, GainSizes sizes) {
-  const double length = sizes.length;
-  const double log2_pairs = length > 1 ? std::log2(length * length - length) : 1.0;
-  switch (scheme.gain_init.rule) {
-    case GainInit::Rule::number:
-      return scheme.gain_init.value;
-    case GainInit::Rule::log2_pairs:
-      return log2_pairs;
-    case GainInit::Rule::sqrt_d_head:
-      return std::sqrt(double(sizes.d_head));
-    case GainInit::Rule::matched: {
-      const int normalised = scheme.scope == QkScope::head ? sizes.d_head : sizes.d_head * sizes.n_heads;
-      return log2_pairs / mean_square_after_lp(scheme.p, normalised);
-    }
+  FactorSizes of{.d_head = sizes.d_head, .length = sizes.length};
+  if (scheme.gain_init.rule == Factor::Rule::matched)
+    of.mean_square =
+        mean_square_after_lp(scheme.p, scheme.scope == QkScope::head ? sizes.d_head : sizes.d_head * sizes.n_heads);
+  return value_of(scheme.gain_init, of);
+}
+
+AttentionForm attention_form(const NormScheme& s, FactorSizes sizes) {
+  double scale = value_of(s.logit_scale, sizes);
+  // sqrt(d_model / d_head) for each of the q and k maps, where no norm takes them out. Those of the v and out maps,
+  // sqrt(d_model / d_head) and sqrt(d_head / d_model), have the product 1.
+  if (s.map_scale == MapScale::nu && s.qk == QkNorm::none) {
+    const double nu = nu_of_map(sizes.d_model, sizes.d_head);
+    scale = scale * nu * nu;
   }
-  return 1.0;
+  return {.qk = s.qk,
+          .p = s.p,
+          .qk_groups = s.qk_groups,
+          .scope = s.scope,
+          .order = s.order,
+          .qk_eps = s.qk_eps,
+          .logit_scale = scale,
+          .row_scale = s.row_scale,
+          .soft_cap = s.soft_cap};
 }
 
 double used_gain(const NormScheme& scheme, double stored, GainSizes sizes) {

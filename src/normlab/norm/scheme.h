@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "normlab/base/fields.h"
+#include "normlab/norm/attention_form.h"
 #include "normlab/norm/factor.h"
 
 namespace normlab {
@@ -19,29 +20,15 @@ enum class Residual { add, lerp_unit, lerp_nu, lerp };
 enum class AlphaSharing { channel, layer };
 enum class MapScale { none, s_uv, nu };  // of the outputs of linear maps: learnable in the MLP, or constants everywhere
 
-enum class QkNorm { none, lp, rms, layer };
-enum class QkScope { head, all_heads };          // what one norm is taken over
-enum class QkOrder { before_rope, after_rope };  // commutes with the rotation only for p = 2 without channel gains
 enum class QkAffine { none, shared, own };  // channel gains of rms and layer: one vector for all heads, or one each
 enum class GainSharing { none, model, layer, head, channel };
 enum class GainOn { queries, both };
 enum class GainForm { plain, exp };
 enum class PSharing { layer, head };
-enum class RowScale { one, log_n };
 
 enum class OutputScale { none, s_z };
 enum class Constraint { none, unit, ball };     // after each step: norm = 1, or norm <= 1
 enum class ConstraintAxis { embedding, rows };  // of vectors along d_model, or of the rows of every matrix
-
-// The initial value of the gain: a number or a rule that needs the model's sizes.
-struct GainInit {
-  enum class Rule { number, log2_pairs, sqrt_d_head, matched };
-  Rule rule = Rule::number;
-  double value = 1.0;
-
-  static std::optional<GainInit> parse(const std::string& text);
-  std::string text() const;
-};
 
 struct NormScheme {
   std::string name;
@@ -68,7 +55,7 @@ struct NormScheme {
   QkAffine qk_affine = QkAffine::none;
 
   GainSharing gain = GainSharing::none;
-  GainInit gain_init = {};
+  Factor gain_init = {};
   bool learn_gain = true;
   GainOn gain_on = GainOn::queries;
   GainForm gain_form = GainForm::plain;
@@ -103,6 +90,17 @@ const std::vector<NormScheme>& catalogue();
 const NormScheme& find_scheme(const std::string& name);
 
 void list_fields(NormScheme& scheme, FieldList& list);
+// What the fields that are factors may be: some of the rules, and numbers above a limit.
+struct FactorField {
+  const char* key;
+  Factor NormScheme::*factor;
+  std::vector<Factor::Rule> rules;
+  double above, most;
+  const char* expected;
+
+  bool allows(const Factor& factor) const;
+};
+const std::vector<FactorField>& factor_fields();
 // Rejects invalid combinations, with the reason.
 void check_scheme(const NormScheme& scheme);
 // What a translator, which adds languages to its embeddings and has no scaled output, lacks for this scheme; empty:
@@ -115,6 +113,9 @@ struct GainSizes {
   int d_head = 0, n_heads = 1, length = 0, d_model = 0;
 };
 double initial_gain(const NormScheme& scheme, GainSizes sizes);
+
+// Its fields of attention. The logit scale includes the constants nu of the q and k maps.
+AttentionForm attention_form(const NormScheme& scheme, FactorSizes sizes);
 
 // The gain in use, from the value that a checkpoint holds.
 double used_gain(const NormScheme& scheme, double stored, GainSizes sizes);

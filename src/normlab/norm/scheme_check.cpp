@@ -21,9 +21,6 @@ void check_stream(const NormScheme& s) {
             "it scales the norm that enters a branch. Set norm.sublayer to a norm and norm.placement=pre.");
   refuse_if(s.residual != Residual::add && !none, "norm.residual",
             "a lerp keeps the stream at norm 1, so a sublayer norm has no effect. Set norm.sublayer=none.");
-  const Factor& alpha = s.alpha_init;
-  refuse_if(alpha.rule != Factor::Rule::inverse_n_layers && (alpha.rule != Factor::Rule::number || alpha.number > 1.0),
-            "norm.alpha_init", concat("expected a number above 0 to 1, or 1/n_layers; got ", alpha.text(), "."));
   refuse_if(s.map_scale == MapScale::nu && s.constraint == Constraint::none, "norm.map_scale",
             "nu is derived for weights with unit rows. Set norm.constraint=ball or unit.");
 }
@@ -44,20 +41,15 @@ void check_qk(const NormScheme& s) {
 
 void check_gain(const NormScheme& s) {
   const bool none = s.gain == GainSharing::none, exp = s.gain_form == GainForm::exp;
-  refuse_if(s.gain_init.rule == GainInit::Rule::matched && s.qk != QkNorm::lp, "norm.gain_init",
+  refuse_if(s.gain_init.rule == Factor::Rule::matched && s.qk != QkNorm::lp, "norm.gain_init",
             "matched compares Lp norms; it needs norm.qk=lp.");
   refuse_if(s.gain_on == GainOn::both && none, "norm.gain_on", "there is no gain. Set norm.gain.");
   refuse_if(exp && none, "norm.gain_form", "there is no gain. Set norm.gain, or norm.gain_form=plain.");
   refuse_if(exp && s.stored_scale.rule != Factor::Rule::init, "norm.gain_form",
             "exp has its own form of storage. Set norm.stored_scale=init.");
-  refuse_if(exp && s.gain_init.rule == GainInit::Rule::number && s.gain_init.value <= 0.0, "norm.gain_init",
-            concat("exp(tau) is above 0; got ", s.gain_init.value, "."));
+  refuse_if(exp && s.gain_init.rule == Factor::Rule::number && s.gain_init.number <= 0.0, "norm.gain_init",
+            concat("exp(tau) is above 0; got ", s.gain_init.number, "."));
   refuse_if(!exp && std::isfinite(s.gain_max), "norm.gain_max", "only a gain of norm.gain_form=exp is clamped.");
-  refuse_if(s.logit_scale.rule == Factor::Rule::init || s.logit_scale.rule == Factor::Rule::inverse_n_layers,
-            "norm.logit_scale",
-            concat(s.logit_scale.text(),
-                   " is not a rule for the logits. Expected a number above 0, "
-                   "sqrt(d_head), 1/sqrt(d_head) or 1/sqrt(d_model)."));
 }
 
 void check_weights(const NormScheme& s) {
@@ -65,10 +57,6 @@ void check_weights(const NormScheme& s) {
                       s.output_scale != OutputScale::none;
   refuse_if(s.stored_scale.rule != Factor::Rule::init && !stores, "norm.stored_scale",
             "it is of the gain, alpha and s_z, and the scheme has none of them to learn.");
-  using Rule = Factor::Rule;
-  const Rule stored = s.stored_scale.rule;
-  refuse_if(stored != Rule::init && stored != Rule::number && stored != Rule::inverse_sqrt_d_model, "norm.stored_scale",
-            "expected init, a number above 0, or 1/sqrt(d_model).");
   const bool constrained = s.constraint != Constraint::none;
   refuse_if(constrained && s.embedding != EmbeddingNorm::none, "norm.embedding",
             "the constraint holds the embedding's rows already. Set norm.embedding=none.");
@@ -85,6 +73,9 @@ void check_weights(const NormScheme& s) {
 }  // namespace
 
 void check_scheme(const NormScheme& scheme) {
+  for (const FactorField& field : factor_fields())
+    if (const Factor& factor = scheme.*field.factor; !field.allows(factor))
+      throw UsageError(concat("norm.", field.key), concat("got ", factor.text(), ", expected ", field.expected, "."));
   check_stream(scheme);
   check_qk(scheme);
   check_gain(scheme);

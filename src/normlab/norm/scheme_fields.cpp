@@ -1,5 +1,6 @@
 // The names of a scheme's answers, and its fields.
-#include <cmath>
+#include <algorithm>
+#include <limits>
 
 #include "normlab/norm/scheme.h"
 
@@ -84,14 +85,17 @@ std::vector<std::string> enum_names<ConstraintAxis>() {
 
 namespace {
 
-template <class T>
-Field& list_rule(FieldList& list, const char* key, T& value, const char* doc, const char* expected) {
+Field& list_factor(NormScheme& scheme, FieldList& list, const std::string& key, const char* doc) {
+  const FactorField& field = *std::find_if(factor_fields().begin(), factor_fields().end(),
+                                           [&](const FactorField& each) { return key == each.key; });
+  Factor& value = scheme.*field.factor;
   return list.custom(
-      key, doc, expected, [&value] { return value.text(); },
-      [&value](const std::string& text) {
-        const auto parsed = T::parse(text);
-        if (parsed) value = *parsed;
-        return parsed.has_value();
+      field.key, doc, field.expected, [&value] { return value.text(); },
+      [&value, &field](const std::string& text) {
+        const auto parsed = Factor::parse(text);
+        if (!parsed || !field.allows(*parsed)) return false;
+        value = *parsed;
+        return true;
       });
 }
 
@@ -109,7 +113,7 @@ void list_stream(NormScheme& s, FieldList& list) {
   list.choice("residual", s.residual,
               "add: h + b; lerp: h + alpha (b - h); lerp_nu: that times nu(alpha); lerp_unit: between and back onto "
               "the unit sphere");
-  list_rule(list, "alpha_init", s.alpha_init, "initial step alpha of a lerp", "a number above 0 to 1, or 1/n_layers")
+  list_factor(s, list, "alpha_init", "initial step alpha of a lerp")
       .read_if("norm.residual!=add")
       .meaning("1/n_layers", "1 over model.n_layers");
   list.choice("alpha_sharing", s.alpha_sharing, "one alpha per channel, or one per sublayer")
@@ -145,7 +149,7 @@ void list_qk(NormScheme& s, FieldList& list) {
 
 void list_logits(NormScheme& s, FieldList& list) {
   list.choice("gain", s.gain, "sharing of the gain of the logits");
-  list_rule(list, "gain_init", s.gain_init, "initial gain", "a number, log2(L^2-L), sqrt(d_head) or matched")
+  list_factor(s, list, "gain_init", "initial gain")
       .read_if("norm.gain!=none")
       .meaning("log2(L^2-L)", "the QKNorm paper's rule; L is model.seq_len, in a translator translation.length_p975")
       .meaning("sqrt(d_head)", "the square root of model.d_head")
@@ -159,8 +163,7 @@ void list_logits(NormScheme& s, FieldList& list) {
       .read_if("norm.gain!=none and norm.learn_gain=true");
   list.real("gain_max", s.gain_max, {.min = 0.0, .open_min = true}, "largest gain of the form exp")
       .read_if("norm.gain!=none and norm.gain_form=exp");
-  list_rule(list, "logit_scale", s.logit_scale, "fixed factor of the logits",
-            "a number above 0, sqrt(d_head), 1/sqrt(d_head) or 1/sqrt(d_model)");
+  list_factor(s, list, "logit_scale", "fixed factor of the logits");
   list.choice("row_scale", s.row_scale, "log(n): the logits of a query that sees n keys are multiplied by ln n");
   list.real("soft_cap", s.soft_cap, {.min = 0.0}, "c of c tanh(S / c) on the logits of attention; 0 = none");
   list.choice("output_scale", s.output_scale, "s_z: a learnable scale per token of the vocabulary");
@@ -169,9 +172,8 @@ void list_logits(NormScheme& s, FieldList& list) {
 }
 
 void list_weights(NormScheme& s, FieldList& list) {
-  list_rule(list, "stored_scale", s.stored_scale,
-            "initial stored value of gain, alpha and s_z, of which init / stored_scale times as much is used",
-            "init, a number above 0, or 1/sqrt(d_model)")
+  list_factor(s, list, "stored_scale",
+              "initial stored value of gain, alpha and s_z, of which init / stored_scale times as much is used")
       .read_if(
           "norm.gain!=none and norm.learn_gain=true and norm.gain_form=plain or norm.residual!=add or "
           "norm.output_scale!=none")
@@ -185,6 +187,43 @@ void list_weights(NormScheme& s, FieldList& list) {
 }
 
 }  // namespace
+
+bool FactorField::allows(const Factor& of) const {
+  if (of.rule == Factor::Rule::number) return of.number > above && of.number <= most;
+  return std::find(rules.begin(), rules.end(), of.rule) != rules.end();
+}
+
+const std::vector<FactorField>& factor_fields() {
+  using Rule = Factor::Rule;
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  static const std::vector<FactorField> fields = {
+      {"alpha_init",
+       &NormScheme::alpha_init,
+       {Rule::inverse_n_layers},
+       0.0,
+       1.0,
+       "a number above 0 to 1, or 1/n_layers"},
+      {"gain_init",
+       &NormScheme::gain_init,
+       {Rule::log2_pairs, Rule::sqrt_d_head, Rule::matched},
+       -inf,
+       inf,
+       "a number, log2(L^2-L), sqrt(d_head) or matched"},
+      {"logit_scale",
+       &NormScheme::logit_scale,
+       {Rule::sqrt_d_head, Rule::inverse_sqrt_d_head, Rule::inverse_sqrt_d_model},
+       0.0,
+       inf,
+       "a number above 0, sqrt(d_head), 1/sqrt(d_head) or 1/sqrt(d_model)"},
+      {"stored_scale",
+       &NormScheme::stored_scale,
+       {Rule::init, Rule::inverse_sqrt_d_model},
+       0.0,
+       inf,
+       "init, a number above 0, or 1/sqrt(d_model)"},
+  };
+  return fields;
+}
 
 void list_fields(NormScheme& s, FieldList& list) {
   list.section("norm");

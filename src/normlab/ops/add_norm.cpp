@@ -85,7 +85,8 @@ struct FusedAddNorm : torch::autograd::Function<FusedAddNorm> {
   }
 };
 
-NormedSum fused_add_norm(const Tensor& x, const Tensor& branch, const Dropout& how, const NormForm& form) {
+NormedSum fused_add_norm(const Tensor& x, const Tensor& branch, const Dropout& how, const NormForm& form,
+                         const NormWeights& weights) {
   auto call = c10::make_intrusive<AddNormCall>();
   call->spec = {.cols = static_cast<size_t>(x.size(-1)),
                 .rms = form.kind == SublayerNorm::rms,
@@ -95,20 +96,20 @@ NormedSum fused_add_norm(const Tensor& x, const Tensor& branch, const Dropout& h
   call->spec.dropout_key.k0 += static_cast<uint32_t>(how.first_row);
   call->rows = static_cast<size_t>(x.numel() / x.size(-1));
   call->has_branch = branch.defined();
-  const variable_list out = FusedAddNorm::apply(x, given(branch), given(form.weight), given(form.bias), call);
+  const variable_list out = FusedAddNorm::apply(x, given(branch), given(weights.weight), given(weights.bias), call);
   return {.sum = branch.defined() ? out[1] : x, .y = out[0]};
 }
 
-Tensor normalise(const Tensor& s, const NormForm& form) {
+Tensor normalise(const Tensor& s, const NormForm& form, const NormWeights& weights) {
   switch (form.kind) {
     case SublayerNorm::layer:
-      return torch::layer_norm(s, form.weight.sizes(), form.weight, form.bias, form.eps);
+      return torch::layer_norm(s, weights.weight.sizes(), weights.weight, weights.bias, form.eps);
     case SublayerNorm::rms:
-      return torch::rms_norm(s, form.weight.sizes(), form.weight, form.eps);
+      return torch::rms_norm(s, weights.weight.sizes(), weights.weight, form.eps);
     case SublayerNorm::scale:
-      return lp_normalize(s, 2.0, form.eps) * form.weight;
+      return lp_normalize(s, 2.0, form.eps) * weights.weight;
     case SublayerNorm::dyt:
-      return (s * form.slope).tanh() * form.weight + form.bias;
+      return (s * weights.slope).tanh() * weights.weight + weights.bias;
     case SublayerNorm::none:
       break;
   }
@@ -116,23 +117,24 @@ Tensor normalise(const Tensor& s, const NormForm& form) {
 }
 
 // The factor goes with gain and bias: no pass of its own.
-NormForm with_factor(const NormForm& form) {
-  NormForm out = form;
-  if (form.factor == 1.0) return out;
-  out.weight = form.weight * form.factor;
-  if (form.bias.defined()) out.bias = form.bias * form.factor;
+NormWeights with_factor(const NormWeights& weights, double factor) {
+  NormWeights out = weights;
+  if (factor == 1.0) return out;
+  out.weight = weights.weight * factor;
+  if (weights.bias.defined()) out.bias = weights.bias * factor;
   return out;
 }
 
 }  // namespace
 
-NormedSum add_norm(const Tensor& x, const Tensor& branch, const Dropout& how, const NormForm& wanted) {
-  const NormForm form = with_factor(wanted);
+NormedSum add_norm(const Tensor& x, const Tensor& branch, const Dropout& how, const NormForm& form,
+                   const NormWeights& unscaled) {
+  const NormWeights weights = with_factor(unscaled, form.factor);
   // The other norms are PyTorch's operators in either case.
   if (form.fused && (form.kind == SublayerNorm::layer || form.kind == SublayerNorm::rms))
-    return fused_add_norm(x, branch, how, form);
+    return fused_add_norm(x, branch, how, form, weights);
   const Tensor sum = branch.defined() ? x + dropout(branch, how) : x;
-  return {.sum = sum, .y = normalise(sum, form)};
+  return {.sum = sum, .y = normalise(sum, form, weights)};
 }
 
 }  // namespace normlab

@@ -12,10 +12,13 @@ struct NormForm {
   bool fused = false;  // our kernel, or PyTorch's
   SublayerNorm kind = SublayerNorm::none;
   double eps = 1e-5;
+  double factor = 1.0;  // what the norm is multiplied by
+};
+
+struct NormWeights {
   torch::Tensor weight = {};  // [c], [1] for scale; undefined for none
   torch::Tensor bias = {};    // [c] or undefined
   torch::Tensor slope = {};   // [1], a of dyt
-  double factor = 1.0;        // what the norm is multiplied by
 };
 
 struct NormedSum {
@@ -23,6 +26,7 @@ struct NormedSum {
 };
 
 // `branch` may be undefined: then s = x.
-NormedSum add_norm(const torch::Tensor& x, const torch::Tensor& branch, const Dropout& how, const NormForm& form);
+NormedSum add_norm(const torch::Tensor& x, const torch::Tensor& branch, const Dropout& how, const NormForm& form,
+                   const NormWeights& weights);
 
 }  // namespace normlab

@@ -18,9 +18,10 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Everything of a call but its tensors, kept from forward to backward.
-struct Call : torch::CustomClassHolder {
+// Everything of a call but the tensors with gradients, kept from forward to backward.
+struct FusedCall : torch::CustomClassHolder {
   AttentionSpec spec;
+  AttentionCounts counts;  // for the forward pass
   int64_t n_heads = 0, n_kv_heads = 0, batch = 0;
   int64_t gain_size = 0;       // 0, 1, n_heads or n_heads * d
   int64_t first_key_head = 0;  // in a row of keys: after the queries, or 0 where these have a tensor of their own
@@ -28,8 +29,6 @@ struct Call : torch::CustomClassHolder {
   Tensor key_lengths;          // [b] or undefined
   Tensor cos, sin;             // of RoPE
   Tensor row_scale;            // [1, t], [b, t] or undefined
-  AttentionStats* stats = nullptr;
-  std::shared_ptr<MaxLogits> max_logits;
 
   int64_t units() const { return batch * n_kv_heads; }
 };
@@ -39,61 +38,44 @@ struct Call : torch::CustomClassHolder {
 enum Input { q_input, kv_input, gain_input, p_input, q_weight, q_bias, k_weight, k_bias, n_inputs };
 using Inputs = std::array<Tensor, n_inputs>;
 
-RowNorm row_norm(QkNorm norm) {
-  switch (norm) {
-    case QkNorm::lp:
-      return RowNorm::lp;
-    case QkNorm::rms:
-      return RowNorm::rms;
-    case QkNorm::layer:
-      return RowNorm::layer;
-    case QkNorm::none:
-      break;
-  }
-  return RowNorm::none;
-}
-
-RowTransform row_transform(const QkTransform& qk, const Call& call) {
-  RowTransform transform{.norm = row_norm(qk.norm), .p = static_cast<float>(qk.p), .eps = static_cast<float>(qk.eps)};
-  if (!qk.rope) return transform;
-  transform.rope = qk.order == QkOrder::after_rope ? RopeOrder::before_norm : RopeOrder::after_norm;
-  transform.pairing = qk.rope->pairing;
-  transform.cos = call.cos.const_data_ptr<float>();
-  transform.sin = call.sin.const_data_ptr<float>();
-  return transform;
-}
-
 const Tensor& keys_of(const Inputs& in) { return in[kv_input].defined() ? in[kv_input] : in[q_input]; }
 
 // Self-attention has one tensor for queries, keys and values: `kv` is `q` then.
-c10::intrusive_ptr<Call> make_call(const Tensor& q, const Tensor& kv, int64_t n_heads, const AttentionForm& form) {
-  auto call = c10::make_intrusive<Call>();
+c10::intrusive_ptr<FusedCall> make_call(const Tensor& q, const Tensor& kv, int64_t n_heads, const AttentionCall& of,
+                                        const AttentionWeights& weights) {
+  auto call = c10::make_intrusive<FusedCall>();
+  const AttentionForm& form = of.form;
   const int64_t t = q.size(1), s = kv.size(1), d = q.size(3);
   call->n_heads = n_heads;
   call->first_key_head = kv.is_same(q) ? n_heads : 0;
   call->n_kv_heads = (kv.size(2) - call->first_key_head) / 2;
   call->batch = q.size(0);
-  if (form.key_lengths_b.defined()) call->key_lengths = form.key_lengths_b.contiguous();
-  call->gain_size = form.gain.defined() ? form.gain.numel() : 0;
-  call->first_row = form.dropout.first_row;
-  call->stats = form.stats;
-  if (form.qk.rope) call->cos = form.qk.rope->cos.slice(0, 0, t), call->sin = form.qk.rope->sin.slice(0, 0, t);
-  call->max_logits = form.max_logits;
-  if (form.row_scale == RowScale::log_n) call->row_scale = visible_keys(t, s, form).log().to(torch::kFloat32);
+  if (of.key_lengths_b.defined()) call->key_lengths = of.key_lengths_b.contiguous();
+  call->gain_size = weights.gain.defined() ? weights.gain.numel() : 0;
+  call->first_row = of.dropout.first_row;
+  if (of.rope) call->cos = of.rope->cos.slice(0, 0, t), call->sin = of.rope->sin.slice(0, 0, t);
+  if (form.row_scale == RowScale::log_n) call->row_scale = visible_keys(t, s, of).log().to(torch::kFloat32);
   AttentionSpec& spec = call->spec;
   spec.tq = t, spec.tk = s;
   spec.d = d;
   spec.group = n_heads / call->n_kv_heads;
-  spec.causal = form.causal;
-  spec.scale = static_cast<float>(form.scale);
+  spec.causal = of.causal;
+  spec.scale = static_cast<float>(form.logit_scale);
   spec.soft_cap = static_cast<float>(form.soft_cap);
   spec.row_scale = data(call->row_scale);
-  for (const Tensor& affine : {form.q_affine.weight, form.q_affine.bias})
+  for (const Tensor& affine : {weights.q_affine.weight, weights.q_affine.bias})
     if (affine.defined() && affine.numel() != d) spec.q_affine_head = d;
   spec.channel_gain = call->gain_size == n_heads * d && d > 1;
-  spec.q = spec.k = row_transform(form.qk, *call);
-  spec.dropout = static_cast<float>(form.dropout.rate);
-  spec.dropout_key = form.dropout.key;
+  spec.k = {.norm = form.qk,
+            .p = static_cast<float>(form.p),
+            .eps = static_cast<float>(form.qk_eps),
+            .order = form.order,
+            .pairing = of.rope ? of.rope->pairing : RopePairing::half,
+            .cos = data(call->cos),
+            .sin = data(call->sin)};
+  spec.q = spec.k;
+  spec.dropout = static_cast<float>(of.dropout.rate);
+  spec.dropout_key = of.dropout.key;
   spec.q_row = q.size(2) * d;
   spec.k_row = spec.v_row = kv.size(2) * d;
   spec.q_head = spec.o_head = d;
@@ -108,7 +90,7 @@ const float* affine_of(const Tensor& affine, int64_t head, int64_t d) {
 }
 
 // The tensors of unit u = (batch row, key head), with the gain expanded to all heads.
-AttentionUnit unit_of(const Call& call, int64_t u, const Inputs& in, const Tensor& o, const Tensor& lse) {
+AttentionUnit unit_of(const FusedCall& call, int64_t u, const Inputs& in, const Tensor& o, const Tensor& lse) {
   const int64_t b = u / call.n_kv_heads, kv = u % call.n_kv_heads;
   const auto t = call.spec.tq, d = call.spec.d, group = call.spec.group;
   const int64_t head = kv * group;
@@ -124,13 +106,13 @@ AttentionUnit unit_of(const Call& call, int64_t u, const Inputs& in, const Tenso
   unit.dropout_row = static_cast<uint32_t>(call.first_row + (b * call.n_heads + head) * t);
   unit.o = const_cast<float*>(o.const_data_ptr<float>()) + b * t * call.spec.o_row + head * d;
   unit.lse = const_cast<float*>(lse.const_data_ptr<float>()) + (b * call.n_heads + head) * t;
-  if (call.stats) unit.stats = call.stats + b * call.n_heads + head;
+  if (call.counts.stats) unit.stats = call.counts.stats + b * call.n_heads + head;
   return unit;
 }
 
 // A learned p differs from head to head, the number of visible keys from row to row of the batch; `p` holds one value
 // for all or one per head.
-AttentionSpec spec_of(const Call& call, int64_t u, const Tensor& p) {
+AttentionSpec spec_of(const FusedCall& call, int64_t u, const Tensor& p) {
   AttentionSpec spec = call.spec;
   if (call.row_scale.defined() && call.row_scale.size(0) > 1) spec.row_scale += u / call.n_kv_heads * spec.tq;
   if (p.defined()) {
@@ -147,7 +129,7 @@ void* scratch(size_t bytes) {
   return buffer.data();
 }
 
-Tensor all_gains(const Call& call, const Tensor& gain) {
+Tensor all_gains(const FusedCall& call, const Tensor& gain) {
   if (call.gain_size == 0) return {};
   return call.gain_size == 1 ? gain.expand({call.n_heads}).contiguous() : gain.contiguous();
 }
@@ -158,20 +140,20 @@ Tensor partials(const Tensor& of, int64_t units, int64_t size) {
 }
 
 // From [units, entries of a unit's heads] to the shape of the tensor that `heads` heads share or own.
-Tensor affine_gradient(const Call& call, const Tensor& partial, const Tensor& of, int64_t heads) {
+Tensor affine_gradient(const FusedCall& call, const Tensor& partial, const Tensor& of, int64_t heads) {
   if (!partial.defined()) return {};
   const Tensor by_head = partial.view({call.batch, heads, call.spec.d}).sum(0);
   return of.numel() == call.spec.d ? by_head.sum(0) : by_head.flatten();
 }
 
 // Sums over the batch; over the heads as well when they share one gain.
-Tensor gain_gradient(const Call& call, const Tensor& d_gain) {
+Tensor gain_gradient(const FusedCall& call, const Tensor& d_gain) {
   if (!d_gain.defined()) return {};
   const Tensor by_head = d_gain.view({call.batch, -1}).sum(0);
   return call.gain_size == 1 ? by_head.sum().view({1}) : by_head;
 }
 
-Tensor p_gradient(const Call& call, const Tensor& d_p, const Tensor& p) {
+Tensor p_gradient(const FusedCall& call, const Tensor& d_p, const Tensor& p) {
   if (!d_p.defined()) return {};
   const Tensor by_head = d_p.sum(1).view({call.batch, call.n_kv_heads}).sum(0);
   return (p.numel() == 1 ? by_head.sum().view({1}) : by_head).to(p.scalar_type());
@@ -182,24 +164,26 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
 
   static Tensor forward(AutogradContext* context, const Tensor& q, const Optional& kv, const Optional& gain,
                         const Optional& p, const Optional& qw, const Optional& qb, const Optional& kw,
-                        const Optional& kb, const c10::intrusive_ptr<Call>& call) {
+                        const Optional& kb, const c10::intrusive_ptr<FusedCall>& call) {
     const auto flat = [](const Optional& tensor) { return tensor ? tensor->contiguous() : Tensor(); };
     const Inputs in = {q.contiguous(), flat(kv), all_gains(*call, flat(gain)), flat(p), flat(qw), flat(qb),
                        flat(kw),       flat(kb)};
     const int64_t t = call->spec.tq, d = call->spec.d, group = call->spec.group;
     const Tensor o = torch::empty({call->batch, t, call->n_heads, d}, q.options());
     const Tensor lse = torch::empty({call->batch, call->n_heads, t}, q.options());
+    MaxLogits* const max_logits = call->counts.max_logits;
     at::parallel_for(0, call->units(), 1, [&](int64_t begin, int64_t end) {
       void* memory = scratch(attention_scratch_bytes(call->spec, /*backward=*/false));
-      std::vector<AttentionStats> stats(static_cast<size_t>(call->max_logits ? group : 0));
+      std::vector<AttentionStats> stats(static_cast<size_t>(max_logits ? group : 0));
       for (int64_t u = begin; u < end; ++u) {
         AttentionUnit unit = unit_of(*call, u, in, o, lse);
-        if (call->max_logits && !unit.stats) unit.stats = stats.data();
+        if (max_logits && !unit.stats) unit.stats = stats.data();
         attention_forward(spec_of(*call, u, in[p_input]), unit, memory);
         for (size_t head = 0; head < stats.size(); ++head)
-          call->max_logits->add(static_cast<size_t>(u % call->n_kv_heads * group) + head, unit.stats[head].max_logit);
+          max_logits->add(static_cast<size_t>(u % call->n_kv_heads * group) + head, unit.stats[head].max_logit);
       }
     });
+    call->counts = {};
     variable_list saved(in.begin(), in.end());
     saved.insert(saved.end(), {o, lse});
     context->save_for_backward(saved);
@@ -214,7 +198,7 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
     std::copy_n(saved.begin(), n_inputs, in.begin());
     const Tensor &q = in[q_input], &kv = keys_of(in), &p = in[p_input], &o = saved[n_inputs],
                  &lse = saved[n_inputs + 1];
-    const auto call = c10::static_intrusive_pointer_cast<Call>(context->saved_data["call"].toCapsule());
+    const auto call = c10::static_intrusive_pointer_cast<FusedCall>(context->saved_data["call"].toCapsule());
     const AttentionSpec& spec = call->spec;
     const Tensor d_o = grads[0].contiguous(), d_q = torch::empty_like(q),
                  d_kv = in[kv_input].defined() ? torch::empty_like(kv) : d_q;
@@ -259,28 +243,33 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
   }
 };
 
-Tensor run_fused(const Tensor& q, const Tensor& kv, int64_t n_heads, const AttentionForm& form) {
+Tensor run_fused(const Tensor& q, const Tensor& kv, int64_t n_heads, const AttentionCall& of,
+                 const AttentionWeights& weights, const AttentionCounts& counts) {
   if (q.scalar_type() != torch::kFloat32 || !q.is_cpu())
     throw Error("attention", concat("the fused kernel takes float32 on the CPU; got ",
                                     c10::str(q.scalar_type(), " on ", q.device()), ". Use model.kernels=composite."));
   // The kernel multiplies by the gain after the rotation, which only a gain of whole heads lets it do.
-  if (form.qk.rope && form.qk.order == QkOrder::before_rope && form.gain.defined() && form.gain.numel() > n_heads)
+  if (of.rope && of.form.order == QkOrder::before_rope && weights.gain.defined() && weights.gain.numel() > n_heads)
     throw Error("attention",
                 "the fused kernel rotates before it applies a channel gain. Use norm.order=after_rope or "
                 "model.kernels=composite.");
-  return FusedAttention::apply(q, kv.is_same(q) ? std::nullopt : std::optional(kv), given(form.gain),
-                               given(form.qk.learned_p), given(form.q_affine.weight), given(form.q_affine.bias),
-                               given(form.k_affine.weight), given(form.k_affine.bias), make_call(q, kv, n_heads, form));
+  const auto call = make_call(q, kv, n_heads, of, weights);
+  call->counts = counts;
+  return FusedAttention::apply(q, kv.is_same(q) ? std::nullopt : std::optional(kv), given(weights.gain),
+                               given(weights.p), given(weights.q_affine.weight), given(weights.q_affine.bias),
+                               given(weights.k_affine.weight), given(weights.k_affine.bias), call);
 }
 
 }  // namespace
 
-Tensor fused_attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionForm& form) {
-  return run_fused(qkv_bthd, qkv_bthd, n_heads, form);
+Tensor fused_attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionCall& call,
+                       const AttentionWeights& weights, const AttentionCounts& counts) {
+  return run_fused(qkv_bthd, qkv_bthd, n_heads, call, weights, counts);
 }
 
-Tensor fused_cross_attention(const Tensor& q_bthd, const Tensor& kv_bshd, const AttentionForm& form) {
-  return run_fused(q_bthd, kv_bshd, q_bthd.size(2), form);
+Tensor fused_cross_attention(const Tensor& q_bthd, const Tensor& kv_bshd, const AttentionCall& call,
+                             const AttentionWeights& weights, const AttentionCounts& counts) {
+  return run_fused(q_bthd, kv_bshd, q_bthd.size(2), call, weights, counts);
 }
 
 }  // namespace normlab

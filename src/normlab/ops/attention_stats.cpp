@@ -43,12 +43,12 @@ std::vector<AttentionStats> attention_stats(const Tensor& logits_hts) {
   return stats;
 }
 
-void count_attention(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const AttentionForm& form) {
+void count_attention(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const AttentionCall& call,
+                     AttentionStats* to) {
   const torch::NoGradGuard no_grad;
-  AttentionStats* to = form.stats;
   for (int64_t b = 0; b < q_hat_bthd.size(0); ++b) {
-    AttentionForm of_row = form;
-    if (form.key_lengths_b.defined()) of_row.key_lengths_b = form.key_lengths_b.slice(0, b, b + 1);
+    AttentionCall of_row = call;
+    if (call.key_lengths_b.defined()) of_row.key_lengths_b = call.key_lengths_b.slice(0, b, b + 1);
     const Tensor logits = attention_logits(q_hat_bthd.slice(0, b, b + 1), k_hat_bshd.slice(0, b, b + 1), of_row);
     for (const AttentionStats& head : attention_stats(logits[0])) *to++ = head;
   }

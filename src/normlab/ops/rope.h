@@ -3,7 +3,7 @@
 
 #include <torch/types.h>
 
-#include "normlab/kernels/qk_rows.h"
+#include "normlab/norm/attention_form.h"
 
 namespace normlab {
 

@@ -64,7 +64,8 @@ void FirstBad::see(Site site, Place place, const Tensor& x, const Pass&) {
   }
 }
 
-AttentionStats* FirstBad::attention(Place place, const QkvParts& qkv, const AttentionForm&, const Pass&) {
+AttentionStats* FirstBad::attention(Place place, const QkvParts& qkv, const AttentionCall&, const AttentionWeights&,
+                                    const Pass&) {
   const torch::NoGradGuard no_grad;
   const auto check_heads = [this, place](bool backward, const Tensor& x, std::array<int64_t, 3> heads) {
     constexpr const char* kinds[] = {"queries", "keys", "values"};

@@ -16,7 +16,8 @@ class FirstBad : public Observer {
   explicit FirstBad(EncoderDecoder& model);
 
   void see(Site site, Place place, const torch::Tensor& x, const Pass& pass) override;
-  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionForm& form, const Pass& pass) override;
+  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionCall& call,
+                            const AttentionWeights& weights, const Pass& pass) override;
   void gradients(const std::vector<std::vector<torch::Tensor>>& parts) override;
 
   // "the keys of layer 3, head 1 (NaN)", or empty when every tensor seen was finite.

@@ -14,10 +14,11 @@ using torch::Tensor;
 constexpr double inf = std::numeric_limits<double>::infinity();
 
 // The logits [h, t, s] of a pass over one window, -inf where a key is not visible.
-Tensor logits_of(const QkvPart& qkv, const AttentionForm& form) {
+Tensor logits_of(const QkvPart& qkv, const AttentionCall& call, const AttentionWeights& weights) {
   const auto parts = qkv.x_bthd.split_with_sizes({qkv.queries, qkv.keys, qkv.values}, 2);
-  return attention_logits(normalise_queries(parts[0], form, 0), normalise_keys(parts[1], form, 0), form)[0].to(
-      torch::kFloat64);
+  return attention_logits(normalise_queries(parts[0], call, weights, 0), normalise_keys(parts[1], call, weights, 0),
+                          call)[0]
+      .to(torch::kFloat64);
 }
 
 // entropy_floor() of every row, 0 where it sees one key.
@@ -41,15 +42,17 @@ class Recorder : public Observer {
 
   void see(Site site, Place place, const Tensor& x, const Pass& pass) override { probe_.see(site, place, x, pass); }
   void gradients(const std::vector<std::vector<Tensor>>&) override {}
-  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionForm& form, const Pass& pass) override {
+  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionCall& call,
+                            const AttentionWeights& weights, const Pass& pass) override {
     const int layer = place.layer;
-    const Tensor s = logits_of(qkv.front(), form), seen = s > -inf, log_n = seen.sum(-1).to(torch::kFloat64).log();
+    const Tensor s = logits_of(qkv.front(), call, weights), seen = s > -inf,
+                 log_n = seen.sum(-1).to(torch::kFloat64).log();
     const Tensor lse = s.logsumexp(-1, /*keepdim=*/true), surprise = (lse - s).masked_fill(~seen, 0.0);
     const Tensor entropy = ((-surprise).exp() * surprise).masked_fill(~seen, 0.0).sum(-1);
     max_logit_[layer] = torch::maximum(max_logit_[layer], s.amax(-1).amax(0));
     entropy_[layer] += (entropy / log_n).mean(0);  // 0 / 0 where there is one key
     floor_[layer] += floors_of(s, seen).sum(-1) / (seen[0].sum(-1) >= 2).sum().clamp_min(1);
-    return probe_.attention(place, qkv, form, pass);
+    return probe_.attention(place, qkv, call, weights, pass);
   }
 
   void finish(Inspection& to, int64_t windows) const {
@@ -77,12 +80,13 @@ class MapKeeper : public Observer {
   }
   void see(Site, Place, const Tensor&, const Pass&) override {}
   void gradients(const std::vector<std::vector<Tensor>>&) override {}
-  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionForm& form, const Pass&) override {
-    const Tensor s = logits_of(qkv.front(), form);
-    const Tensor weights = s.softmax(-1).masked_fill(s == -inf, std::nan(""));
+  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionCall& call,
+                            const AttentionWeights& weights, const Pass&) override {
+    const Tensor s = logits_of(qkv.front(), call, weights);
+    const Tensor softmax = s.softmax(-1).masked_fill(s == -inf, std::nan(""));
     for (AttentionMap& map : maps) {
       if (map.place.layer != place.layer) continue;
-      const Tensor of_head = weights[map.place.head].contiguous();
+      const Tensor of_head = softmax[map.place.head].contiguous();
       const double* at = of_head.const_data_ptr<double>();
       for (int64_t i = 0; i < of_head.size(0); ++i, at += of_head.size(1))
         map.weights.emplace_back(at, at + of_head.size(1));

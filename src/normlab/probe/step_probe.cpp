@@ -72,7 +72,8 @@ void StepProbe::see(Site site, Place place, const Tensor& x, const Pass& pass) {
   }
 }
 
-AttentionStats* StepProbe::attention(Place place, const QkvParts& qkv, const AttentionForm& form, const Pass& pass) {
+AttentionStats* StepProbe::attention(Place place, const QkvParts& qkv, const AttentionCall& call,
+                                     const AttentionWeights& weights, const Pass& pass) {
   const size_t at = slot(place, pass);
   AttentionStats* const count_here = stats_.data() + at * static_cast<size_t>(n_heads_);
   if (!extent_.everything) return count_here;
@@ -93,9 +94,9 @@ AttentionStats* StepProbe::attention(Place place, const QkvParts& qkv, const Att
   }
   if (at % static_cast<size_t>(sequences_) == 0) {
     LayerForm& known = forms_[places_.number(place)];
-    known.normalised = form.qk.norm != QkNorm::none;
-    if (form.gain.defined()) known.gain = form.gain.detach().clone();  // the update is yet to come
-    if (form.qk.learned_p.defined()) known.p = form.qk.learned_p.detach();
+    known.normalised = call.form.qk != QkNorm::none;
+    if (weights.gain.defined()) known.gain = weights.gain.detach().clone();  // the update is yet to come
+    if (weights.p.defined()) known.p = weights.p.detach();
   }
   return count_here;
 }

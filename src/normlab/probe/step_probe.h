@@ -20,7 +20,8 @@ class StepProbe : public Observer {
   StepProbe(EncoderDecoder& model, const Extent& extent);
 
   void see(Site site, Place place, const torch::Tensor& x, const Pass& pass) override;
-  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionForm& form, const Pass& pass) override;
+  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionCall& call,
+                            const AttentionWeights& weights, const Pass& pass) override;
   void gradients(const std::vector<std::vector<torch::Tensor>>& parts) override;
 
   // After the step.

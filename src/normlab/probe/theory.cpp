@@ -16,12 +16,15 @@ constexpr int64_t n_rows = 64, n_draws = 16;
 TheoryPoint point(const LogitRule& rule, int64_t d) {
   const Tensor q = torch::randn({n_draws, n_rows, 1, d}, torch::kFloat64).requires_grad_(true);
   const Tensor k = torch::randn({n_draws, n_rows, 1, d}, torch::kFloat64);
-  AttentionForm form{.scale = rule.scaled ? 1.0 / std::sqrt(static_cast<double>(d)) : 1.0, .causal = false};
+  AttentionCall call{.form = {.logit_scale = rule.scaled ? 1.0 / std::sqrt(static_cast<double>(d)) : 1.0},
+                     .causal = false};
+  AttentionWeights weights;
   if (rule.p > 0.0) {
-    form.qk.norm = QkNorm::lp, form.qk.p = rule.p;
-    form.gain = torch::full({1}, rule.gain, torch::kFloat64);
+    call.form.qk = QkNorm::lp, call.form.p = rule.p;
+    weights.gain = torch::full({1}, rule.gain, torch::kFloat64);
   }
-  const Tensor logits = attention_logits(normalise_queries(q, form, 0), normalise_keys(k, form, 0), form);
+  const Tensor logits =
+      attention_logits(normalise_queries(q, call, weights, 0), normalise_keys(k, call, weights, 0), call);
   (logits.softmax(-1) * torch::randn_like(logits)).sum().backward();
   AttentionStats stats;
   for (int64_t i = 0; i < n_draws; ++i) merge(stats, attention_stats(logits.detach()[i])[0]);

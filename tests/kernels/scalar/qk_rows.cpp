@@ -79,37 +79,37 @@ RowFactor transform_row(const RowTransform& t, const RowAffine& affine, RowShape
                         double* hat) {
   const ptrdiff_t d = shape.d;
   std::copy(x, x + d, y);
-  if (t.rope == RopeOrder::before_norm) rotate(t, shape, 1.0, y);
+  if (t.rotates_before_norm()) rotate(t, shape, 1.0, y);
   RowFactor factor;
-  if (t.norm == RowNorm::layer) {
+  if (t.norm == QkNorm::layer) {
     const double centre = mean(d, y);
     for (ptrdiff_t h = 0; h < d; ++h) y[h] -= centre;
   }
-  if (t.norm != RowNorm::none) factor = t.norm == RowNorm::lp ? lp_factor(t, d, y) : rms_factor(t, d, y);
+  if (t.norm != QkNorm::none) factor = t.norm == QkNorm::lp ? lp_factor(t, d, y) : rms_factor(t, d, y);
   for (ptrdiff_t h = 0; h < d; ++h) {
     y[h] *= factor.scale;
     hat[h] = y[h] * (affine.gain ? affine.gain[h] : 1.0F) + (affine.bias ? affine.bias[h] : 0.0F);
   }
-  if (t.rope == RopeOrder::after_norm) rotate(t, shape, 1.0, hat);
+  if (t.rotates_after_norm()) rotate(t, shape, 1.0, hat);
   return factor;
 }
 
 void transform_row_backward(const RowTransform& t, const RowAffine& affine, RowShape shape, const double* y,
                             RowFactor factor, double* g, const RowGrads& sums) {
   const ptrdiff_t d = shape.d;
-  if (t.rope == RopeOrder::after_norm) rotate(t, shape, -1.0, g);
+  if (t.rotates_after_norm()) rotate(t, shape, -1.0, g);
   for (ptrdiff_t h = 0; h < d; ++h) {
     if (sums.gain) sums.gain[h] += static_cast<float>(g[h] * y[h]);
     if (sums.bias) sums.bias[h] += static_cast<float>(g[h]);
     if (affine.gain) g[h] *= affine.gain[h];
   }
-  if (t.norm == RowNorm::lp) lp_backward(t, d, y, factor, g, sums.p);
-  if (t.norm == RowNorm::layer) {
+  if (t.norm == QkNorm::lp) lp_backward(t, d, y, factor, g, sums.p);
+  if (t.norm == QkNorm::layer) {
     const double centre = mean(d, g);  // before the pull: y has no mean, so their order does not matter
     for (ptrdiff_t h = 0; h < d; ++h) g[h] -= centre;
   }
-  if (t.norm == RowNorm::rms || t.norm == RowNorm::layer) rms_backward(d, y, factor, g);
-  if (t.rope == RopeOrder::before_norm) rotate(t, shape, -1.0, g);
+  if (t.norm == QkNorm::rms || t.norm == QkNorm::layer) rms_backward(d, y, factor, g);
+  if (t.rotates_before_norm()) rotate(t, shape, -1.0, g);
 }
 
 void transform_rows(const RowTransform& t, const RowAffine& affine, ConstRows x, ptrdiff_t rows, ptrdiff_t d, Rows y) {

@@ -14,6 +14,7 @@
 #include "normlab/base/text.h"
 #include "normlab/cli/bench/bench.h"
 #include "normlab/cli/signals.h"
+#include "normlab/config/parameters.h"
 #include "normlab/ops/attention.h"
 
 namespace normlab {
@@ -48,32 +49,19 @@ class TensorMeter : public c10::MemoryReportingInfoBase {
   int64_t now_ = 0, most_ = 0;
 };
 
-int64_t gain_entries(GainSharing sharing) {
-  switch (sharing) {
-    case GainSharing::none:
-      return 0;
-    case GainSharing::model:
-    case GainSharing::layer:
-      return 1;
-    case GainSharing::head:
-      return n_heads;
-    case GainSharing::channel:
-      break;
-  }
-  return n_heads * d_head;
-}
-
-AttentionForm form_of(const Config& config) {
+// The call and the gain of a scheme.
+struct Setup {
+  AttentionCall call;
+  AttentionWeights weights;
+};
+Setup setup_of(const Config& config) {
   const NormScheme& norm = config.norm;
-  AttentionForm form{
-      .fused = config.model.kernels == Kernels::fused,
-      .qk = {.norm = norm.qk, .p = norm.p, .scope = norm.scope, .order = norm.order, .eps = norm.qk_eps}};
-  const int64_t gains = gain_entries(norm.gain);
-  if (gains > 0)
-    form.gain = torch::full({gains}, initial_gain(norm, {.d_head = d_head, .length = config.model.seq_len}))
-                    .requires_grad_(true);
-  form.scale = value_of(norm.logit_scale, {.d_head = d_head, .d_model = config.model.d_model});
-  return form;
+  Setup made{.call = {.form = attention_form(norm, {.d_head = d_head, .d_model = config.model.d_model}),
+                      .fused = config.model.kernels == Kernels::fused},
+             .weights = {}};
+  const int64_t gains = norm.gain == GainSharing::model ? 1 : gain_size(config.model, norm);
+  if (gains > 0) made.weights.gain = torch::full({gains}, initial_gain(config.model, norm)).requires_grad_(true);
+  return made;
 }
 
 // One case: leaves, and a function of them. Ours takes the projection's output, PyTorch's kernel what is left of it
@@ -105,15 +93,16 @@ struct AttentionCase {
 std::shared_ptr<AttentionCase> make_case(const Config& config, const std::string& path) {
   auto one = std::make_shared<AttentionCase>();
   const int64_t t = config.model.seq_len;
-  const AttentionForm form = form_of(config);
+  const auto [call, weights] = setup_of(config);
   torch::manual_seed(1);
   const Tensor qkv = torch::randn({batch, t, 3 * n_heads, d_head});
   if (path == "sdpa") {
     const torch::NoGradGuard no_grad;
     const auto parts = qkv.chunk(3, 2);
-    for (const Tensor& part : {normalise_queries(parts[0], form, 0), normalise_keys(parts[1], form, 0), parts[2]})
+    for (const Tensor& part :
+         {normalise_queries(parts[0], call, weights, 0), normalise_keys(parts[1], call, weights, 0), parts[2]})
       one->leaves.push_back(part.transpose(1, 2).contiguous().requires_grad_(true));
-    one->forward = [leaves = one->leaves, scale = form.scale] {
+    one->forward = [leaves = one->leaves, scale = call.form.logit_scale] {
       return torch::scaled_dot_product_attention(leaves[0], leaves[1], leaves[2], /*attn_mask=*/{}, /*dropout_p=*/0.0,
                                                  /*is_causal=*/true, scale);
     };
@@ -121,10 +110,10 @@ std::shared_ptr<AttentionCase> make_case(const Config& config, const std::string
     return one;
   }
   one->leaves = {qkv.requires_grad_(true)};
-  if (form.gain.defined()) one->leaves.push_back(form.gain);
-  one->forward = [qkv, form] { return attention(qkv, n_heads, form); };
+  if (weights.gain.defined()) one->leaves.push_back(weights.gain);
+  one->forward = [qkv, call = call, weights = weights] { return attention(qkv, n_heads, call, weights); };
   one->d_out = torch::randn({batch, t, n_heads, d_head});
-  if (form.fused) {
+  if (call.fused) {
     const AttentionSpec spec{.tq = t, .tk = t, .d = d_head};
     one->scratch_bytes = static_cast<int64_t>(attention_scratch_bytes(spec, /*backward=*/true)) *
                          std::min<int64_t>(at::get_num_threads(), batch * n_heads);

@@ -50,9 +50,10 @@ Op linear_op(const std::string& name, int64_t in, int64_t out, bool fused) {
 Op add_norm_op(int64_t width, bool fused) {
   const Tensor x = leaf(torch::randn({tokens, width})), branch = leaf(torch::randn({tokens, width}));
   const Tensor weight = leaf(torch::ones({width}));
-  const NormForm form{.fused = fused, .kind = SublayerNorm::layer, .weight = weight};
+  const NormForm form{.fused = fused, .kind = SublayerNorm::layer};
+  const NormWeights weights{.weight = weight};
   return {"add_norm", 0.0, both_ways({x, branch, weight}, [=] {
-            const NormedSum out = add_norm(x, branch, {}, form);
+            const NormedSum out = add_norm(x, branch, {}, form, weights);
             return out.y + out.sum;
           })};
 }

@@ -80,7 +80,8 @@ void check_tune(const Plan& plan) {
 std::vector<TunedVariant> tuned_variants(const Plan& plan) {
   const TuneConfig& tune = plan.spec.tune;
   const std::vector<double> unknown(tune.values.size(), std::numeric_limits<double>::quiet_NaN());
-  std::vector<TunedVariant> grids(plan.variants.size(), {.values = tune.values, .losses = unknown});
+  std::vector<TunedVariant> grids(plan.variants.size());
+  for (TunedVariant& grid : grids) grid.values = tune.values, grid.losses = unknown;
   if (plan.folder.empty()) return grids;  // a plan on paper
   const std::filesystem::path folder = plan.folder / "tuning";
   read_losses(make_plan(tuning_spec(plan, grids), folder), grids);
