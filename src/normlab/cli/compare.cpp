@@ -3,18 +3,16 @@
 #include <filesystem>
 #include <memory>
 #include <numeric>
-#include <thread>
 
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/compare_budget.h"
 #include "normlab/cli/signals.h"
 #include "normlab/cli/torch_verbs.h"
 #include "normlab/cli/verbs.h"
-#include "normlab/config/parameters.h"
 #include "normlab/kernels/isa.h"
 #include "normlab/record/manifest.h"
 #include "normlab/study/present/scaling_tables.h"
-#include "normlab/study/run/budget.h"
 #include "normlab/study/run/cost.h"
 #include "normlab/study/run/progress.h"
 #include "normlab/study/run/runner.h"
@@ -37,35 +35,13 @@ struct CompareOptions {
   bool dry_run = false, prepare = false, json = false, quiet = false;
 };
 
-// Trials at a time of a study without a recipe: one thread each.
-int cores() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
-
-// A study without a recipe: what fits the text and the time.
-StudySpec study_of_budget(const CompareOptions& options) {
-  const auto seconds = parse_duration(options.budget);
-  if (!seconds)
-    throw UsageError("--budget", concat("got '", options.budget, "', expected a time such as 15m, 90s or 1h30m."));
-  if (options.config.data.empty())
-    throw UsageError("--budget", "no text given. Name it: `normlab compare --data my.txt --budget 15m`.");
-  if (!options.config.files.empty() || !options.config.sets.empty())
-    throw UsageError("--budget", "chooses model, steps and rates itself. Leave out --config and --set, or --budget.");
-  const int jobs = options.jobs > 0 ? options.jobs : cores();
-  const auto measure = [&](const Config& config, int vocab_size) {
-    log_line(concat("measuring ", jobs, " trials in parallel: ", config.model.n_layers, " layers, width ",
-                    config.model.d_model));
-    return measure_speed(config, vocab_size, jobs).flops_per_second;
-  };
-  const std::string& data = options.config.data;
-  const std::string source = fs::exists(data) ? fs::absolute(data).lexically_normal().string() : data;
-  return budget_study({.source = source, .seconds = *seconds, .jobs = jobs, .schemes = options.schemes}, measure);
-}
-
 // What the user asks for; without --config it is what the folder holds.
 StudySpec wanted_study(const CompareOptions& options) {
   if (!options.schemes.empty() && options.budget.empty())
     throw UsageError("--schemes", "goes with --budget. In a study of your own, write norm.scheme=[none,qknorm].");
   if (!options.budget.empty() && !is_study(options.out)) {
-    StudySpec spec = study_of_budget(options);
+    StudySpec spec = study_of_budget(
+        {.config = options.config, .time = options.budget, .schemes = options.schemes, .jobs = options.jobs});
     spec.version = NORMLAB_VERSION;
     return spec;
   }
@@ -262,19 +238,6 @@ Exit run_tuning(Plan& plan, const CompareOptions& options) {
   return Exit::done;
 }
 
-// The plan of a study without a recipe, in a few lines.
-void show_budget(const Plan& plan, const StudyText& text, const CompareOptions& options) {
-  const Config& config = plan.trials.front().config;
-  const double runs = static_cast<double>(plan.trials.size() + cost_of_tuning(plan).trials);
-  log_line(concat("model: ", config.model.n_layers, " layers, ", config.model.n_heads, " heads, width ",
-                  config.model.d_model, ", window ", config.model.seq_len, "; ",
-                  si(static_cast<double>(count_parameters(config.model, config.norm, text.vocab_size).total)),
-                  " parameters, ", config.train.max_steps, " steps of ", config.train.batch_size, " windows"));
-  log_line(concat("plan: ", plan.variants.size(), " schemes, each tuned over ", plan.spec.tune.values.size(),
-                  " learning rates, then trained on ", plan.folds.size(), " folds: ", runs, " trainings, planned for ",
-                  options.budget));
-}
-
 Exit compare(CompareOptions options) {
   if (!options.budget.empty() && options.out.empty())
     options.out = (fs::path("studies") / fs::path(options.config.data).stem()).string();
@@ -283,7 +246,7 @@ Exit compare(CompareOptions options) {
   if (!options.quiet) log_line(concat("reading ", plan.trials.front().config.data.source));
   const StudyText text = text_of(plan);
   if (options.jobs == 0) options.jobs = default_jobs(plan);
-  if (!options.budget.empty()) show_budget(plan, text, options);
+  if (!options.budget.empty()) show_budget(plan, text, options.budget);
   if (options.dry_run) return dry_run(plan, StudyProgress(plan, text.flops), text.flops, options, text.vocab_size);
 
   if (!options.prepare) options.program = torch_program();  // before anything is written

@@ -9,7 +9,6 @@
 #include "normlab/data/utf8.h"
 
 namespace normlab {
-namespace {
 
 void require_utf8(const Setting& setting) {
   for (const std::string& value : setting.values)
@@ -18,6 +17,8 @@ void require_utf8(const Setting& setting) {
                                            " is not UTF-8, and could not be read back from the run's config.toml. "
                                            "Rename the file, or use a symbolic link."));
 }
+
+namespace {
 
 // Without regard to settings that nothing reads.
 LoadedConfig complete(const std::vector<Setting>& settings) {
