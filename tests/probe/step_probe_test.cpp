@@ -125,7 +125,7 @@ Values by_definition(DecoderLm& exact, const Batch& data, const std::map<std::st
     }
     add(Quantity::grad_w_o, -1, length(before[out].grad()));
     add(Quantity::update_w_o, -1, length(after.at(out) - before[out].detach()) / length(before[out].detach()));
-    if (form.qk.norm != QkNorm::none)
+    if (call.form.qk != QkNorm::none)
       for (const bool keys : {false, true}) {
         double sum = 0.0;
         const int64_t heads = keys ? 2 : 4, first = keys ? 4 * d : 0;

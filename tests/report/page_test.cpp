@@ -67,6 +67,7 @@ TEST(Page, UserTextIsEscapedEverywhere) {
                                        evil,
                                        evil,
                                        evil,
+                                       evil,
                                        {{evil, evil}},
                                        {evil},
                                        {{evil, evil, {paragraph(evil)}}, {evil, evil, {code_block(evil)}}},

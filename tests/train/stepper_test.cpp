@@ -142,7 +142,10 @@ TEST(Stepper, MoreThreadsThanWindows) {
 class SummedGradients : public Observer {
  public:
   void see(Site, Place, const Tensor&, const Pass&) override {}
-  AttentionStats* attention(Place, const QkvParts&, const AttentionForm&, const Pass&) override { return nullptr; }
+  AttentionStats* attention(Place, const QkvParts&, const AttentionCall&, const AttentionWeights&,
+                            const Pass&) override {
+    return nullptr;
+  }
   void gradients(const std::vector<std::vector<Tensor>>& parts) override {
     for (const Tensor& first : parts.front()) sums.push_back(first.clone());
     for (size_t part = 1; part < parts.size(); ++part)
