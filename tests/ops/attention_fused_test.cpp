@@ -90,9 +90,9 @@ struct OptionsResult {
   std::vector<float> largest;
 };
 
-OptionsResult compute(const Options& o, bool fused, torch::ScalarType type) {
+OptionsResult compute(const Options& o, bool fused, torch::ScalarType type, uint64_t seed) {
   constexpr int64_t b = 2, t = 19, h = 4, kv = 2, d = 8;
-  torch::manual_seed(10);
+  torch::manual_seed(seed);
   const auto leaf = [&](const Tensor& values) { return values.to(type).requires_grad_(true); };
   std::vector<Tensor> leaves = {leaf(torch::randn({b, t, h + 2 * kv, d}))};
   const RopeTable rope = make_rope(t, d, 100.0, RopePairing::interleaved, torch::TensorOptions().dtype(type));
@@ -145,17 +145,30 @@ TEST(FusedAttention, ServesTheOptionsOfTheSchemes) {
   };
   for (size_t i = 0; i < std::size(cases); ++i) {
     SCOPED_TRACE(i);
-    const OptionsResult truth = compute(cases[i], false, torch::kFloat64),
-                        plain = compute(cases[i], false, torch::kFloat32),
-                        fused = compute(cases[i], true, torch::kFloat32);
-    const auto bound = [](const Tensor& exact, const Tensor& composite, double factor) {
-      return factor * error(composite, exact) + 2e-7 * (1.0 + exact.abs().max().item<double>());
+    // The largest error of one draw varies several times over, in both forms: sums over draws are compared.
+    struct Errors {
+      double fused = 0.0, plain = 0.0, rounding = 0.0;
+      void add(const Tensor& got, const Tensor& composite, const Tensor& exact) {
+        fused += error(got, exact), plain += error(composite, exact);
+        rounding += 2e-7 * (1.0 + exact.abs().max().item<double>());
+      }
     };
-    EXPECT_LE(error(fused.out, truth.out), bound(truth.out, plain.out, 2.0));
-    for (size_t k = 0; k < truth.gradients.size(); ++k)
-      EXPECT_LE(error(fused.gradients[k], truth.gradients[k]), bound(truth.gradients[k], plain.gradients[k], 3.0)) << k;
-    for (size_t head = 0; head < truth.largest.size(); ++head)
-      EXPECT_NEAR(fused.largest[head], truth.largest[head], 1e-5 * (1.0 + std::abs(truth.largest[head])));
+    Errors out;
+    std::vector<Errors> gradients;
+    for (uint64_t seed = 10; seed < 18; ++seed) {
+      const OptionsResult truth = compute(cases[i], false, torch::kFloat64, seed),
+                          plain = compute(cases[i], false, torch::kFloat32, seed),
+                          fused = compute(cases[i], true, torch::kFloat32, seed);
+      out.add(fused.out, plain.out, truth.out);
+      gradients.resize(truth.gradients.size());
+      for (size_t k = 0; k < gradients.size(); ++k)
+        gradients[k].add(fused.gradients[k], plain.gradients[k], truth.gradients[k]);
+      for (size_t head = 0; head < truth.largest.size(); ++head)
+        EXPECT_NEAR(fused.largest[head], truth.largest[head], 1e-5 * (1.0 + std::abs(truth.largest[head])));
+    }
+    EXPECT_LE(out.fused, 2.0 * out.plain + out.rounding);
+    for (size_t k = 0; k < gradients.size(); ++k)
+      EXPECT_LE(gradients[k].fused, 3.0 * gradients[k].plain + gradients[k].rounding) << k;
   }
 }
 
