@@ -17,12 +17,18 @@ TINY = ["model.n_layers=2", "model.n_heads=2", "model.d_model=16", "model.seq_le
 
 def run(*arguments, check=None, **options):
     """Runs the program; with `check`, the exit code must be that."""
-    environment = {**os.environ, **options.pop("env", {})}
+    # pytest's workers set COLUMNS, and output would be wrapped.
+    environment = {**{name: value for name, value in os.environ.items() if name != "COLUMNS"}, **options.pop("env", {})}
     done = subprocess.run([str(BINARY), *map(str, arguments)], capture_output=True, text=True, timeout=600,
                           env=environment, **options)
     if check is not None:
         assert done.returncode == check, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
+
+
+def complaints(done):
+    """Lines of standard error, without the one that says which text is read."""
+    return [line for line in done.stderr.strip().splitlines() if not line.startswith("reading ")]
 
 
 def train(text, out, *settings, check=0, extra=()):

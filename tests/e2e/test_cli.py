@@ -157,7 +157,7 @@ def test_verify_and_import_list_the_sources_they_take(tmp_path):
     safetensors.numpy.save_file({"a": numpy.zeros(1)}, tmp_path / "file", metadata={"source": "keras"})
     assert f"'keras', expected one of {', '.join(listed)}." in run("verify", tmp_path / "file", check=3).stdout
     importable = [source for source in listed if source != "qknorm"]
-    assert f"--from SOURCE         {', '.join(importable)}; required\n" in run("import", "--help", check=0).stdout
+    assert f"--from SOURCE           {', '.join(importable)}; required\n" in run("import", "--help", check=0).stdout
     refused = run("import", "--from", "qknorm", tmp_path / "file", "--out", tmp_path / "other", check=2).stderr
     assert f"expected one of {', '.join(importable)}. Translators can be verified only." in refused
 

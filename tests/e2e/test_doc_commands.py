@@ -167,7 +167,7 @@ def test_commands_run(page, sandbox):
 def test_examples_of_help_run(sandbox):
     """Some of them stand in the help of several verbs."""
     page = "docs/command-line.md"
-    whole_lines = re.sub(r" \\\\\n +", " ", (ROOT / page).read_text())
+    whole_lines = re.sub(r" \\\n +", " ", (ROOT / page).read_text())
     examples = re.findall(r"^  ((?:normlab|seq|sbatch) .*)$", whole_lines, re.MULTILINE)
     assert len(examples) > 30
     for command in [*BEFORE[page], *dict.fromkeys(examples)]:

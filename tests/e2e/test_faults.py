@@ -120,7 +120,7 @@ def test_standard_input_may_be_a_pipe(text, codes):
 
 @pytest.mark.parametrize("option", ["--flops", "--speed"])
 def test_plan_takes_no_nan(option):
-    assert "is not a number" in run("plan", option, "nan", check=USAGE).stderr
+    assert "expected a number above 0" in run("plan", option, "nan", check=USAGE).stderr
 
 
 def test_terminal_escapes_are_shown_escaped(tmp_path):

@@ -4,7 +4,7 @@ import random
 import subprocess
 
 import pytest
-from conftest import BINARY, metrics, run, weights
+from conftest import BINARY, complaints, metrics, run, weights
 
 USAGE, DATA = 2, 3
 WORDS = {"o": "the", "can": "dog", "gato": "cat", "ve": "sees", "come": "eats", "mar": "sea", "casa": "house", "e": "and"}
@@ -35,7 +35,9 @@ def pairs(tmp_path_factory):
 
 
 def train_pairs(pairs, out, *settings, check=0, extra=()):
-    done = run("train", "--data", pairs, "--out", out, "--json", "--threads", 1, *extra, "--set", *TINY, *settings,
+    replaced = "translation.bpe_operations" if any("sentencepiece=" in each for each in settings) else "-"
+    tiny = [each for each in TINY if not each.startswith(replaced)]
+    done = run("train", "--data", pairs, "--out", out, "--json", "--threads", 1, *extra, "--set", *tiny, *settings,
                check=check)
     return json.loads(done.stdout) if check == 0 else done
 
@@ -102,8 +104,8 @@ def test_going_on_gives_the_same_bits(pairs, tmp_path):
     settings = ["translation.word_dropout=0.1", "translation.bpe_dropout=0.1", "translation.batching=bucketed",
                 "model.dropout=0.1", "optim.schedule=plateau", "optim.plateau_patience=1"]
     train_pairs(pairs, tmp_path / "whole", *settings)
-    train_pairs(pairs, tmp_path / "parts", *settings, "train.max_steps=20", "optim.decay_steps=40")
-    train_pairs(pairs, tmp_path / "parts", *settings, "optim.decay_steps=40", extra=["--resume"])
+    train_pairs(pairs, tmp_path / "parts", *settings, "train.max_steps=20")
+    train_pairs(pairs, tmp_path / "parts", *settings, extra=["--resume"])
     whole, parts = weights(tmp_path / "whole"), weights(tmp_path / "parts")
     assert all((whole[name] == parts[name]).all() for name in whole)
     losses = [[r["loss"] for r in metrics(tmp_path / name) if "loss" in r] for name in ("whole", "parts")]
@@ -269,6 +271,7 @@ def test_the_mean_of_checkpoints(pairs, tmp_path):
     first, last = map(load_file, files)
     by_hand = {n: ((first[n].astype(numpy.float64) + last[n]) / 2).astype(numpy.float32) for n in last}
     save_file(by_hand, files[-1], {"format": "pt"})
+    (files[-1].parent / "SHA256SUMS").unlink()  # of the file as it was
     assert mean == translate(files[-1].parent, text, "--n-best", 2).stdout
     assert b"keep_last" in translate(folder, text, "--average", 3).stderr
 
@@ -286,7 +289,7 @@ def test_wrong_files(pairs, tmp_path, change, expected, code):
         (folder / file.name).write_bytes(file.read_bytes())
     change(folder)
     done = train_pairs(folder, tmp_path / "run", check=code)
-    assert expected in done.stderr and len(done.stderr.strip().splitlines()) == 1
+    assert expected in done.stderr and len(complaints(done)) == 1
     assert not (tmp_path / "run").exists()
 
 

@@ -41,6 +41,22 @@ TEST(DrawAxes, WithoutLabelsANeighbourServes) {
   EXPECT_THAT(svg.take(), Not(HasSubstr("<text")));
 }
 
+TEST(Plot, LabelsThatWouldTouchAreLeftOutEvenly) {
+  const auto drawn = [](double width) {
+    Plot plot{{0, 0, width, 50}, make_axis("", {0, 2000}, false, 4), {}};
+    fit(plot);
+    Svg svg;
+    draw_axes(svg, plot);
+    return svg.take();
+  };
+  EXPECT_THAT(drawn(400), HasSubstr(">1,500<"));
+  const std::string narrow = drawn(140);
+  EXPECT_THAT(narrow, HasSubstr(">2,000<"));
+  EXPECT_THAT(narrow, Not(HasSubstr(">1,500<")));
+  EXPECT_THAT(narrow, HasSubstr(">1,000<"));
+  EXPECT_THAT(narrow, HasSubstr(">0<"));
+}
+
 TEST(DrawXLabel, StaysClearOfTheNeighbours) {
   Svg svg;
   draw_x_label(svg, {0, 0, 100, 50}, 0, "10,000");

@@ -33,6 +33,23 @@ void draw_x_label(Svg& svg, const Area& area, double x, const std::string& label
   }
 }
 
+// Every how many-th tick, counted from the last, has room for its label.
+std::size_t label_step(const Plot& plot) {
+  constexpr double overhang = 2, between = 6;
+  const std::size_t n = plot.x.labels.size();
+  const auto place = [&](std::size_t i) {  // as draw_x_label puts it
+    const double width = text_width(plot.x.labels[i], font_size);
+    const double left = std::min(plot.x.scale(plot.x.ticks[i]) - width / 2, plot.area.right() + overhang - width);
+    return Extent{std::max(left, plot.area.left - overhang), std::max(left, plot.area.left - overhang) + width};
+  };
+  for (std::size_t step = 1; step < n; ++step) {
+    bool fits = true;
+    for (std::size_t i = n - 1; i >= step; i -= step) fits = fits && place(i - step).high + between <= place(i).low;
+    if (fits) return step;
+  }
+  return std::max<std::size_t>(1, n);
+}
+
 void fit(Plot& plot) {
   plot.x.scale.start = plot.area.left, plot.x.scale.end = plot.area.right();
   plot.y.scale.start = plot.area.bottom(), plot.y.scale.end = plot.area.top;
@@ -47,10 +64,12 @@ void draw_axes(Svg& svg, const Plot& plot) {
     if (!plot.y.labels.empty()) svg.text(area.left - 8, y + 4.5, plot.y.labels[i], {{"class", "end"}});
   }
   svg.line(area.left, area.bottom(), area.right(), area.bottom(), "rule");
+  const std::size_t step = label_step(plot);
   for (std::size_t i = 0; i < plot.x.ticks.size(); ++i) {
     const double x = plot.x.scale(plot.x.ticks[i]);
     svg.line(x, area.bottom(), x, area.bottom() + 4, "rule");
-    if (!plot.x.labels.empty()) draw_x_label(svg, area, x, plot.x.labels[i]);
+    const bool labelled = !plot.x.labels.empty() && (plot.x.ticks.size() - 1 - i) % step == 0;
+    if (labelled) draw_x_label(svg, area, x, plot.x.labels[i]);
   }
   if (!plot.x.title.empty()) {
     svg.text(area.right(), area.bottom() + 37, plot.x.title, {{"class", "end axis-title"}});

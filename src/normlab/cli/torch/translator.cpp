@@ -64,7 +64,7 @@ Table attention_table(const std::vector<Reading>& readings) {
 
 bool is_translator(const std::string& model) {
   const fs::path config = fs::path(model) / "config.toml";
-  return fs::exists(config) && resolve_config(read_toml(config.string())).config.translation.wanted();
+  return fs::exists(config) && stored_config(config).translation.wanted();
 }
 
 Exit evaluate_translator(const TranslatorEval& options) {

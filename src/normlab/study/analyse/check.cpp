@@ -139,7 +139,7 @@ void Checker::links(const RunDir& run, const std::vector<int64_t>& steps) {
 void Checker::run(const fs::path& folder) {
   const RunDir run = RunDir::open(folder);
   std::optional<Config> config;
-  attempt([&] { config = resolve_config(read_toml(run.config().string())).config; });
+  attempt([&] { config = stored_config(run.config()); });
   if (fs::exists(run.manifest()))
     attempt([&] {
       const Json content = parse_json<Json>(read_file(run.manifest()));
@@ -158,7 +158,7 @@ void Checker::run(const fs::path& folder) {
     if (config)
       attempt([&] {
         const fs::path own = run.checkpoint(step) / "config.toml";
-        if (fs::is_regular_file(own)) require_same_run(resolve_config(read_toml(own.string())).config, *config);
+        if (fs::is_regular_file(own)) require_same_run(stored_config(own), *config);
       });
   }
   attempt([&] { rows(run, config, steps.empty() ? 0 : steps.back()); });
@@ -191,7 +191,7 @@ void Checker::file(const fs::path& path) {
     if (path.filename() == "study.toml")
       load_plan(path.parent_path());
     else
-      resolve_config(read_toml(path.string()));
+      stored_config(path);
   } else if (kind == ".jsonl") {
     MetricsLog::read(path);
   } else if (kind == ".json") {

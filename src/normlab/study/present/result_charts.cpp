@@ -38,13 +38,14 @@ IntervalChart empty_difference_chart(const Analysis& analysis, const std::string
   const BlockKind block = analysis.block;
   return {{id, title,
            concat("Mean of the paired differences with ", interval_name(analysis), " (",
-                  block == BlockKind::fold ? "corrected resampled" : "paired", " t); dots are ", name_of(block), "s."),
+                  block == BlockKind::fold ? "corrected resampled" : "paired", " t); dots are ", name_of(block),
+                  "s. The p-values are adjusted for the number of comparisons."),
            concat("For each variant the mean difference to ", baseline, " with its interval.")},
           "difference in validation loss (nats per token)",
           name_of(block),
           concat("better than ", baseline),
           concat("worse than ", baseline),
-          {"difference", "relative", "adjusted p-value"},
+          {"difference", "relative", "p-value"},
           {}};
 }
 
