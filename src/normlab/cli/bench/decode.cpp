@@ -41,6 +41,7 @@ Contender contender(const std::string& config, const std::string& scheme, const 
 }
 
 Exit bench_decode(BenchOptions options) {
+  options.threads = decoding_threads(options.threads);
   use_threads(options.threads);
   if (options.configs.empty()) options.configs = {"L", "S"};
   if (options.schemes.empty()) options.schemes = {"none", "lp:2.5"};
@@ -64,9 +65,9 @@ void add_bench_decode(CLI::App& bench, Exit& exit) {
   options->add_configs_to(*verb);
   options->add_to(*verb, {"fused", "composite"});
   verb->footer(
-      "Default schemes: none lp:2.5. The window is made long enough for all 216 tokens.\n"
+      "Default schemes: none lp:2.5; one thread, as generate uses. The window is made long enough for all 216 tokens.\n"
       "Example:\n"
-      "  normlab bench decode --config L --scheme none lp:3 --threads 1");
+      "  normlab bench decode --config L --scheme none lp:3 --threads 2");
   verb->callback([options, &exit] { exit = bench_decode(*options); });
 }
 
