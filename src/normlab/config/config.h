@@ -111,8 +111,8 @@ struct LoadedConfig {
 };
 // Settings in rising order of precedence. The scheme's row comes first, then the settings, then what the scheme
 // recommends where nothing was said; derived values are filled in and everything is checked. UsageError for a setting
-// that nothing reads, unless it is optional or says what applies anyway. What its own file makes count may be overridden
-// from another source; then there is a note.
+// that nothing reads, unless it is optional or says what applies anyway. What its own file makes count may be
+// overridden from another source; then there is a note.
 LoadedConfig resolve_config(const std::vector<Setting>& settings);
 
 // The configuration that a run stored, with every key.

@@ -24,10 +24,10 @@ fs::path find_folder(const std::string& name) {
     places.push_back(fs::path(home) / ".cache" / "normlab" / "data" / name);
   for (const fs::path& place : places)
     if (fs::is_directory(place)) return place;
-  const char* origin =
-      name.starts_with("ted-") ? " It is from the TED talks of Qi et al. 2018 (github.com/neulab/word-embeddings-for-nmt), "
-                                 "which may not be passed on with normlab; docs/translation.md has free text as well."
-                               : "";
+  const char* origin = name.starts_with("ted-")
+                           ? " It is from the TED talks of Qi et al. 2018 (github.com/neulab/word-embeddings-for-nmt), "
+                             "which may not be passed on with normlab; docs/translation.md has free text as well."
+                           : "";
   throw DataError(name,
                   concat("there is no such folder, neither here nor in $NORMLAB_DATA or the cache. Name the folder of "
                          "the aligned files with --data, or set NORMLAB_DATA to the folder that holds it.",

@@ -76,8 +76,8 @@ DecoderLm import_model(const Importer& importer, const ImportedShape& shape, con
     const Tensor theirs = load_tensor(file.at(prefix + match.theirs));
     const Tensor ours = tensors.at(match.ours).narrow(0, match.first_row, match.rows);
     if (ours.sizes() != theirs.sizes())
-      throw DataError(file.path().string(), concat("'", match.theirs, "' is ", c10::str(theirs.sizes()),
-                                                   ", expected ", c10::str(ours.sizes()), "."));
+      throw DataError(file.path().string(), concat("'", match.theirs, "' is ", c10::str(theirs.sizes()), ", expected ",
+                                                   c10::str(ours.sizes()), "."));
     ours.copy_(theirs);
     used.insert(prefix + match.theirs);
   }

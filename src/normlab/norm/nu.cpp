@@ -8,7 +8,6 @@ namespace normlab {
 
 double nu_of_map(double in, double out) { return std::sqrt(in / out); }
 
-
 double nu_of_activation(const std::function<double(double)>& f, double std, double n) {
   const auto weighted = [&](double g) {
     const double y = f(std * g);

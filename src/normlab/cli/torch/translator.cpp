@@ -81,8 +81,10 @@ Exit evaluate_translator(const TranslatorEval& options) {
   }
   const double loss = total / static_cast<double>(words);
   constexpr size_t sentences_at_once = 64;
-  const auto lines = translate_lines(loaded.model, text.data.vocabulary, text.pairs.source,
-                                     {.beam = translation.beam, .length_penalty = translation.length_penalty, .stop = stop_requested}, sentences_at_once);
+  const auto lines =
+      translate_lines(loaded.model, text.data.vocabulary, text.pairs.source,
+                      {.beam = translation.beam, .length_penalty = translation.length_penalty, .stop = stop_requested},
+                      sentences_at_once);
   if (lines.size() != text.pairs.source.size()) return Exit::stopped;
   std::vector<std::string> output;
   for (const TranslatedLine& line : lines)
