@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "normlab/base/cores.h"
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
 #include "normlab/base/json.h"
@@ -41,7 +41,7 @@ Json read_manifest(const std::filesystem::path& path) {
 Machine this_machine() {
   Machine machine;
   machine.cpu = cpu_name();
-  machine.cores = std::thread::hardware_concurrency();
+  machine.cores = static_cast<unsigned>(core_count());
   utsname names{};
   if (::uname(&names) == 0) {
     machine.host = names.nodename;

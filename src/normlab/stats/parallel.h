@@ -8,12 +8,14 @@
 #include <thread>
 #include <vector>
 
+#include "normlab/base/cores.h"
+
 namespace normlab {
 
 // work(i) for every i below `count`; the first exception is thrown on when all threads have ended.
 template <class Work>
 void for_each_index(size_t count, const Work& work) {
-  const size_t n_threads = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, std::max<size_t>(1, count));
+  const size_t n_threads = std::min(static_cast<size_t>(core_count()), std::max<size_t>(1, count));
   std::atomic<size_t> next = 0;
   std::vector<std::exception_ptr> failures(n_threads);
   const auto run = [&](size_t thread) {

@@ -1,8 +1,7 @@
 // What the verbs of normlab-torch share.
 #include <ATen/Parallel.h>
 
-#include <thread>
-
+#include "normlab/base/cores.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/config/flops.h"
@@ -12,9 +11,7 @@ namespace normlab {
 
 CLI::App* add_torch_verb(CLI::App& app, const char* name) { return app.add_subcommand(name, description_of(name)); }
 
-void use_threads(int threads) {
-  at::set_num_threads(threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
-}
+void use_threads(int threads) { at::set_num_threads(threads > 0 ? threads : core_count()); }
 
 int training_threads(const Config& config) {
   // Of a step; below it a second thread waits longer than it works (docs/kernels.md).

@@ -14,6 +14,7 @@ void add_speed(CLI::App& app, Exit&) {
     const auto in = nlohmann::json::parse(line);
     const Config config =
         resolve_config(optional_settings(parse_toml(in.at("config").get<std::string>(), "speed"))).config;
+    use_threads(std::max(1, config.train.threads));
     const TrialSpeed speed = trial_speed(config, in.at("vocab_size"), in.at("jobs"));
     const nlohmann::json out = {{"seconds_of_step", speed.seconds_of_step},
                                 {"flops_per_second", speed.flops_per_second}};

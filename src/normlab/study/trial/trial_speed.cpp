@@ -1,7 +1,5 @@
 #include "normlab/study/trial/trial_speed.h"
 
-#include <ATen/Parallel.h>
-
 #include <chrono>
 #include <exception>
 #include <thread>
@@ -79,7 +77,6 @@ std::vector<double> seconds_of_run(const Config& config, int vocab_size) {
 }  // namespace
 
 TrialSpeed trial_speed(const Config& config, int vocab_size, int jobs) {
-  at::set_num_threads(std::max(1, config.train.threads));
   const Config measured = measured_config(config, vocab_size);
   std::vector<std::vector<double>> seconds(static_cast<size_t>(jobs));
   std::vector<std::exception_ptr> failures(seconds.size());
