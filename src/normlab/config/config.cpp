@@ -2,6 +2,7 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
+#include "normlab/config/parameters.h"
 
 namespace normlab {
 
@@ -141,13 +142,29 @@ std::string to_toml(const Config& config) {
   return to_toml(fields(copy));
 }
 
+namespace {
+
+// A rule by the number it gives: with p = 2 a matched gain is that of log2(L^2-L). The L of a translator is known only
+// once its text is read.
+std::string computed_value(const Config& config, const Field& field) {
+  const ModelConfig& model = config.model;
+  if (config.translation.wanted()) return field.get();
+  if (field.key == "norm.gain_init") return format_number(initial_gain(model, config.norm));
+  if (field.key == "norm.alpha_init") return format_number(initial_alpha(model, config.norm));
+  if (field.key == "norm.logit_scale")
+    return format_number(value_of(config.norm.logit_scale, {.d_head = model.d_head, .d_model = model.d_model}));
+  return field.get();
+}
+
+}  // namespace
+
 std::string computed_by(const Config& config) {
   Config copy = config;
   const FieldList list = fields(copy);
   std::vector<std::string> lines;
   for (const Field& field : list.fields())
     if (list.affects_results(field) && field.key != "norm.scheme")
-      lines.push_back(concat(field.key, " = ", field.get()));
+      lines.push_back(concat(field.key, " = ", computed_value(config, field)));
   return join(lines, "\n");
 }
 

@@ -48,7 +48,10 @@ void list_fields(ModelConfig& c, FieldList& list) {
   list.flag("tied_head", c.tied_head, "the output head is the token embedding").read_if("translation.source=");
   list.real("dropout", c.dropout, {.min = 0.0, .max = 0.99}, "rate after embedding, on attention and on each branch");
   list.real("mlp_dropout", c.mlp_dropout, {.min = 0.0, .max = 0.99}, "rate after the activation of the MLP");
-  list.choice("init", c.init, "initialisation table");
+  list.choice("init", c.init, "initialisation table; gpt2 differs from nanogpt in learned positions only")
+      .read_if("model.init!=gpt2 or model.positions=learned")
+      // Weights that are constrained start with norm 1, whatever their deviation.
+      .read_if("norm.constraint=none or model.positions=learned or translation.source!=");
   list.choice("kernels", c.kernels,
               "fused: our kernels; composite: PyTorch's operators; best: fused if they support the model")
       .affects(Effect::execution);
