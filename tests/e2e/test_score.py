@@ -310,6 +310,7 @@ def test_wrong_input(tmp_path):
     assert "exp, floor, add-k, none" in refused(2, "-r", two, two, "--smooth", "more")
     assert "floor or add-k" in refused(2, "-r", two, two, "--smooth-value", "1")
     assert "multi-bleu" in refused(2, "-r", two, two, "-m", "meteor")
-    assert "two or more" in refused(2, "-r", two, two, "--test", "bootstrap")
+    for option in (["--test", "bootstrap"], ["--trials", 5], ["--seed", 3]):
+        assert "two or more" in refused(2, "-r", two, two, *option)
     assert "randomization, bootstrap" in refused(2, "-r", two, two, two, "--test", "t")
     assert "reference" in refused(2, two)

@@ -324,13 +324,15 @@ def test_compare_reports_bleu(pairs, tmp_path):
         "train.max_steps=24", "train.eval_every=12", "norm.scheme=[none, qknorm]", "train.seed=[1, 2]", check=0)
     run("report", tmp_path / "study", check=0)
     page = (tmp_path / "study" / "report.md").read_text()
-    assert "Which translates best?" in page and "1000 paired resamples, p of 10000 randomisations" in page
+    assert "Which translates best?" in page and "1000 paired resamples, p-value of 10000 randomisations" in page
+    of_bleu = page.split("## Which translates best?")[1].split("\n## ")[0]
+    assert of_bleu.count("| adjusted p-value |") == 2  # of means over trials, and of outputs
     outputs = [tmp_path / f"study/trials/{name}/fold09-seed2/translations/test.en" for name in ["none", "qknorm"]]
     scored = run("score", "-r", pairs / "test.en", *outputs, "-m", "bleu", "--tokenize", "none", "--seed", 0, "--json",
                  check=0)
     tested = json.loads(scored.stdout)["tests"][0]["metrics"]["BLEU"]
     row = next(row for row in page.split("\n") if "fold 9, seed 2 |" in row)
-    difference, _, p = row.replace("−", "-").strip("| ").split(" | ")[-3:]
+    difference, _, _, p = row.replace("−", "-").strip("| ").split(" | ")[-4:]
     assert float(difference) == pytest.approx(tested["difference"], abs=0.006)
     assert float(p) == pytest.approx(tested["p_value"], rel=0.06)  # two digits of the same trials
     assert (tmp_path / "study" / "charts" / "bleu.svg").exists()

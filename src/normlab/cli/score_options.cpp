@@ -87,6 +87,8 @@ void add_chrf_options(CLI::App& verb, ScoreOptions& options) {
       ->group(group);
 }
 
+constexpr const char* test_group = "Tests between outputs";
+
 void add_ter_options(CLI::App& verb, ScoreOptions& options) {
   const char* const group = "TER";
   TerWords& ter = options.settings.ter;
@@ -99,7 +101,7 @@ void add_ter_options(CLI::App& verb, ScoreOptions& options) {
 }
 
 void add_test_options(CLI::App& verb, ScoreOptions& options) {
-  const char* const group = "Tests between outputs";
+  const char* const group = test_group;
   verb.add_option("--test", options.test, "randomization (default), or bootstrap for an interval")
       ->type_name("NAME")
       ->group(group);
@@ -165,11 +167,18 @@ ScoreSettings settings_of(const ScoreOptions& options) {
   return settings;
 }
 
+void require_something_to_test(const ScoreOptions& options, const CLI::App& verb) {
+  for (const CLI::Option* option : verb.get_options()) {
+    if (option->get_group() != test_group || option->count() == 0) continue;
+    if (options.outputs.size() < 2)
+      throw UsageError(option->get_name(),
+                       "belongs to tests of outputs against the first one; got one output, expected two or more.");
+    if (options.sentence)
+      throw UsageError(option->get_name(), "belongs to tests of whole texts; leave --sentence out.");
+  }
+}
+
 SignificanceOptions test_of(const ScoreOptions& options) {
-  if (options.outputs.size() < 2 && !options.test.empty())
-    throw UsageError("--test", "compares outputs with the first one; got one output, expected two or more.");
-  if (options.sentence && !options.test.empty())
-    throw UsageError("--test", "tests scores of whole texts; leave --sentence out.");
   SignificanceOptions test{.seed = options.seed};
   if (!options.test.empty()) test.test = static_cast<PairedTest>(find_name(paired_tests, options.test, "--test"));
   test.trials = options.trials > 0 ? options.trials : test.test == PairedTest::bootstrap ? 1000 : 10000;

@@ -24,6 +24,9 @@ struct ScoreOptions {
 // The metrics to compute. UsageError for an unknown one, and for an option of a metric that is not among them.
 std::vector<const ScoreMetric*> chosen_metrics(const ScoreOptions& options, const CLI::App& verb);
 
+// UsageError for an option of the tests when there is one output, or with --sentence.
+void require_something_to_test(const ScoreOptions& options, const CLI::App& verb);
+
 ScoreSettings settings_of(const ScoreOptions& options);    // reads the model of SentencePiece, if there is one
 SignificanceOptions test_of(const ScoreOptions& options);  // between outputs
 

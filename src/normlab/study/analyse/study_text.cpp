@@ -13,7 +13,15 @@ std::optional<double> median_if_any(const std::vector<double>& values) {
   return values.empty() ? std::nullopt : std::optional(median(values));
 }
 
-std::string p_text(double p_value) { return p_value < 0.001 ? "below 0.001" : significant(p_value, 2); }
+std::string p_text(double p_value) {
+  if (p_value < 0.001) return "below 0.001";
+  // Rounding must not put it on the other side of the level: 0.0504 is not 0.050.
+  const auto counts = [](double p) { return p <= significance; };
+  for (int digits = 2;; ++digits)
+    if (const std::string text = significant(p_value, digits);
+        digits == 17 || counts(*parse_number(text)) == counts(p_value))
+      return text;
+}
 
 std::string interval_name(const Analysis& analysis) {
   const auto tested = std::count_if(analysis.comparisons.begin(), analysis.comparisons.end(),

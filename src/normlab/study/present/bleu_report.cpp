@@ -47,6 +47,40 @@ Cell mean_cell(const std::vector<double>& values) {
   return {fixed(mean(values), 2), mean(values)};
 }
 
+// Adjusted for the number of comparisons, as those of losses are; `p_values` has none where nothing was tested.
+void add_adjusted(Table& table, const std::vector<std::optional<double>>& p_values) {
+  std::vector<double> tested;
+  for (const auto& p : p_values)
+    if (p) tested.push_back(*p);
+  const std::vector<double> adjusted = holm(tested);
+  table.columns.push_back({"adjusted p-value", "adjusted_p", Align::right});
+  table.columns.push_back({"p-value", "p", Align::right});
+  for (size_t i = 0, next = 0; i < table.rows.size(); ++i) {
+    if (!p_values[i]) {
+      table.rows[i].insert(table.rows[i].end(), 2, text_cell(dash));
+      continue;
+    }
+    table.rows[i].push_back({p_text(adjusted[next]), adjusted[next]});
+    table.rows[i].push_back({p_text(*p_values[i]), *p_values[i]});
+    ++next;
+  }
+}
+
+void add_tests(Table& table, const std::vector<std::optional<TTest>>& tests) {
+  std::vector<TTest> tested;
+  std::vector<std::optional<double>> p_values;
+  for (const auto& test : tests) {
+    if (test) tested.push_back(*test);
+    p_values.push_back(test ? std::optional(test->p_value) : std::nullopt);
+  }
+  const std::vector<Interval> intervals = holm_intervals(tested, significance);
+  table.columns.push_back(
+      {tested.size() > 1 ? "adjusted 95 % interval (paired t)" : "95 % interval (paired t)", "interval", Align::right});
+  for (size_t i = 0, next = 0; i < table.rows.size(); ++i)
+    table.rows[i].push_back(text_cell(tests[i] ? bleu_interval(intervals[next++]) : dash));
+  add_adjusted(table, p_values);
+}
+
 Table mean_table(const ChartInput& input) {
   Table table{"BLEU; means over trials, differences paired by fold and seed",
               {{"", "variant", Align::left},
@@ -54,10 +88,9 @@ Table mean_table(const ChartInput& input) {
                {"best of development text", "dev_bleu", Align::right, Best::highest},
                {"test text", "test_bleu", Align::right, Best::highest},
                {"std. deviation", "", Align::right},
-               {"difference", "", Align::right},
-               {"95 % interval (paired t)", "interval", Align::right},
-               {"p", "", Align::right}},
+               {"difference", "", Align::right}},
               {}};
+  std::vector<std::optional<TTest>> tests;
   for (size_t variant = 0; variant < input.results.plan.variants.size(); ++variant) {
     std::vector<double> dev, test, scores, differences;
     for (const TrialResult& trial : input.results.trials) {
@@ -73,10 +106,10 @@ Table mean_table(const ChartInput& input) {
                              scores.size() > 1 ? number_cell(standard_deviation(scores), 2) : text_cell(dash)};
     row.push_back(differences.empty() ? text_cell(dash) : signed_cell(mean(differences), 2));
     const bool tested = differences.size() > 1 && standard_deviation(differences) > 0.0;
-    row.push_back(text_cell(tested ? bleu_interval(paired_t(differences).interval) : dash));
-    row.push_back(tested ? number_cell(paired_t(differences).p_value, 2) : text_cell(dash));
+    tests.push_back(tested ? std::optional(paired_t(differences)) : std::nullopt);
     table.rows.push_back(std::move(row));
   }
+  add_tests(table, tests);
   return table;
 }
 
@@ -112,14 +145,14 @@ Table output_table(const ChartInput& input) {
   const SignificanceOptions randomised{.test = PairedTest::randomization, .trials = 10000};
   const SignificanceOptions resampled{.test = PairedTest::bootstrap, .trials = 1000};
   Table table{concat("Test outputs against those of ", input.results.plan.variants[input.analysis.baseline].label,
-                     ", seed by seed: interval of ", resampled.trials, " paired resamples, p of ", randomised.trials,
-                     " randomisations"),
+                     ", seed by seed: interval of ", resampled.trials, " paired resamples, p-value of ",
+                     randomised.trials, " randomisations"),
               {{"", "trial", Align::left},
                {"BLEU", "", Align::right},
                {"difference", "", Align::right},
-               {"95 % interval", "interval", Align::right},
-               {"p", "", Align::right}},
+               {"95 % interval", "interval", Align::right}},
               {}};
+  std::vector<std::optional<double>> p_values;
   const std::vector<std::string> reference = test_reference(input.results.plan.trials.front().config);
   if (reference.empty()) return table;
   const ScoreOfSums score = [](std::span<const double> sums) { return bleu(sums).score; };
@@ -132,9 +165,10 @@ Table output_table(const ChartInput& input) {
     table.rows.push_back({text_cell(trial_name(input.results, trial)),
                           {fixed(*trial.test_bleu, 2), *trial.test_bleu},
                           signed_cell(tested.difference, 2),
-                          text_cell(bleu_interval(compare_outputs(baseline, output, score, resampled).interval)),
-                          number_cell(tested.p_value, 2)});
+                          text_cell(bleu_interval(compare_outputs(baseline, output, score, resampled).interval))});
+    p_values.emplace_back(tested.p_value);
   }
+  add_adjusted(table, p_values);
   return table;
 }
 
@@ -144,7 +178,8 @@ const char* const bleu_text =
     "Higher BLEU is better. The difference is that of the test text, or of the development text "
     "if there is no test text. The paired t-test is over trials, so it covers variation between seeds; the "
     "tests of outputs are over sentences, so they cover variation between test texts. Their interval is a "
-    "paired bootstrap's, their p-value that of approximate randomisation, two-sided.";
+    "paired bootstrap's, their p-value that of approximate randomisation, two-sided. Adjusted p-values are Holm's for "
+    "the number of rows tested; the bootstrap's intervals are not adjusted.";
 
 std::optional<Figure> bleu_chart(const ChartInput& input) {
   LineChart chart{{"bleu", "BLEU of the development text during training", "Means over the trials of a variant.",
