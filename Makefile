@@ -33,7 +33,6 @@ build: libtorch  ## build the program build/normlab; TORCH_DIR=folder: with your
 
 demo: build  ## compare seven values of p on Tiny Shakespeare, a few minutes, and write the report
 	build/normlab compare --config recipes/lp-shakespeare-quick.toml --out studies/demo
-	build/normlab report studies/demo
 
 test: libtorch venv  ## build everything and run all tests
 	@tools/install_packages.sh test

@@ -42,6 +42,29 @@ TEST_F(CorpusTest, ReadsCharactersAndBytes) {
 }
 
 // One byte per character, then three: what is evaluated counts, not the file.
+TEST_F(CorpusTest, ALongTextIsMeasuredFromItsBeginning) {
+  std::string text = "x";  // so that the beginning ends within a character
+  while (text.size() < (20U << 20)) text += "caf\xC3\xA9\n";
+  const auto path = file(text);
+  std::filesystem::resize_file(path, 1U << 30);  // a hole, which would be refused if it was read
+  const CorpusSize characters = measure_corpus(path, "char"), bytes = measure_corpus(path, "byte");
+  EXPECT_TRUE(characters.estimated);
+  EXPECT_EQ(characters.vocab_size, 6);
+  EXPECT_NEAR(static_cast<double>(characters.tokens), (1U << 30) * 5.0 / 6.0, 1000.0);
+  EXPECT_NEAR(static_cast<double>(bytes.tokens), 1U << 30, 2.0);  // a rounded quotient
+  EXPECT_EQ(bytes.vocab_size, 256);
+  EXPECT_THROW(load_corpus(file("a\0b"s), "char"), DataError);
+}
+
+TEST_F(CorpusTest, AShortTextIsMeasuredExactly) {
+  const CorpusSize size = measure_corpus(file("a\xC3\xA9 a"), "char");
+  EXPECT_FALSE(size.estimated);
+  EXPECT_EQ(size.tokens, 4);
+  EXPECT_EQ(size.vocab_size, 3);
+  EXPECT_THROW(measure_corpus(file("a\0b"s), "char"), DataError);
+  EXPECT_THROW(measure_corpus(file(""), "byte"), DataError);
+}
+
 TEST_F(CorpusTest, SizeIsThatOfTheTargets) {
   const auto path = file("abcdefgh\xE1\xBB\x87\xE1\xBB\x87\xE1\xBB\x87\xE1\xBB\x87");
   const Corpus characters = load_corpus(path, "char");

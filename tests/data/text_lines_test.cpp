@@ -7,6 +7,7 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
+#include "normlab/base/text.h"
 #include "sandbox.h"
 
 namespace normlab {
@@ -52,6 +53,17 @@ TEST_F(TextLines, Gzip) {
   EXPECT_THAT(read_lines(file(packed("a\nb") + packed("c\n"))), ElementsAre("a", "bc"));
   const std::string large(300000, 'x');
   EXPECT_THAT(read_lines(file(packed(large))), ElementsAre(large));
+}
+
+TEST_F(TextLines, TheFirstOnesAreWhole) {
+  EXPECT_THAT(read_first_lines(file("one\ntwo\nthree\n"), 9), ElementsAre("one", "two"));
+  EXPECT_THAT(read_first_lines(file("one\ntwo\nthree"), 100), ElementsAre("one", "two", "three"));
+  std::string text;
+  for (int i = 0; i < 100000; ++i) text += concat("line ", i, "\n");
+  const auto lines = read_first_lines(file(packed(text)), 5000);  // neither packed nor unpacked more is read
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines.back(), concat("line ", lines.size() - 1));
+  EXPECT_LT(lines.size(), 600U);
 }
 
 TEST_F(TextLines, RefusesDamage) {

@@ -51,6 +51,17 @@ TEST_F(TranslationDataTest, ReadsTheFilesOfAFolder) {
   EXPECT_LT(shorter, 78);
 }
 
+TEST_F(TranslationDataTest, TheVocabularyOfALongTextIsMeasuredFromItsFirstLines) {
+  for (const char* name : {"dev.a", "dev.b"}) write(name, 2);
+  for (const char* name : {"train.a", "train.b"}) write(name, 20);
+  EXPECT_FALSE(measure_vocabulary(files()).estimated);
+  EXPECT_EQ(measure_vocabulary(files()).size, load_translation_data(files()).vocabulary.size());
+  for (const char* name : {"train.a", "train.b"}) write(name, 200000);  // some 3 MB
+  const VocabularySize measured = measure_vocabulary(files());
+  EXPECT_TRUE(measured.estimated);
+  EXPECT_EQ(measured.size, load_translation_data(files()).vocabulary.size());  // the lines repeat
+}
+
 TEST_F(TranslationDataTest, HoldsOutAFoldWithoutDevelopmentFiles) {
   for (const char* name : {"train.a", "train.b"}) write(name, 40);
   TranslationFiles wanted = files();

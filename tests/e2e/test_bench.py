@@ -64,12 +64,25 @@ def test_chosen_rows(recipe):
 
 
 def test_table(recipe):
-    done = run("bench", "step", "--config", recipe, "--repeat", 1, "--threads", 1, check=0)
+    done = run("bench", "step", "--config", recipe, "--repeat", 1, "--threads", 1, check=0, env={"COLUMNS": "400"})
     head, *rows = done.stdout.split("\n\n")[0].splitlines()
-    assert re.split(r"  +", head) == ["config", "scheme", "path", "min ms", "median ms", "FLOP/s", "of peak", "ratio"]
+    assert re.split(r"  +", head.strip()) == ["config", "scheme", "path", "min ms", "median ms", "FLOP/s", "of peak",
+                                              "ratio"]
     assert len(rows) == 2 and {len(row) for row in rows} == {len(head)}
     assert "peak" in done.stdout.splitlines()[-1]
     assert "round 1/1" in done.stderr and done.stderr.splitlines()[-1].startswith(f"next: {BINARY} bench")
+
+
+def test_a_wide_table_is_wrapped(recipe):
+    """Columns that do not fit follow in a second block, which says again which row it is."""
+    done = run("bench", "step", "--config", recipe.name, "--repeat", 1, "--threads", 1, check=0, cwd=recipe.parent,
+               env={"COLUMNS": "60"})
+    first, second, machine = done.stdout.split("\n\n")[:3]
+    assert max(map(len, done.stdout.splitlines())) <= 60
+    for block in (first, second):
+        head, *rows = block.splitlines()
+        assert head.split()[:3] == ["config", "scheme", "path"] and len(rows) == 2
+    assert "median ms" in first and "ratio" in second and "peak" in machine
 
 
 def test_threads(recipe):

@@ -33,6 +33,8 @@ NOT_RUN = {
 }
 # What a page takes for granted.
 BEFORE = {
+    "README.md": ["normlab train --data my.txt --out runs/other"],
+    "docs/studies.md": ["normlab train --out runs/plain", "normlab train --set norm.scheme=lp --out runs/lp"],
     "docs/command-line.md": ["normlab compare -c recipes/lp-shakespeare-quick.toml --out runs/lp-quick",
                              "normlab compare -c recipes/scaling-small.toml --out studies/scaling",
                              "normlab train --set norm.scheme=angpt --out runs/angpt",

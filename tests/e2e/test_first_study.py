@@ -1,8 +1,13 @@
 """docs/first-study.md as a newcomer follows it: a text, a budget, a verdict."""
 import re
+import shutil
+import signal
+import subprocess
 import time
 
-from conftest import run
+import pytest
+from browser import Browser
+from conftest import BINARY, ROOT, run
 
 BUDGET = 60  # seconds; two schemes instead of four keep the models large enough to be trained at all
 
@@ -19,8 +24,67 @@ def test_a_study_of_ones_own_text_keeps_to_its_budget(text, tmp_path):
     assert f"file://{study}/report.html" in done.stdout
     page = (study / "report.html").read_text()
     assert "qknorm" in page and "optim.lr" in page
-    again = run("compare", "--out", study, check=0)  # nothing is left to do
+    again = run("compare", study, check=0)  # nothing is left to do; it ends as the first run did
     assert "6 of 6 trials have ended" in again.stderr
+    assert again.stdout == done.stdout.replace(f"studies/{text.stem}/", f"{study}/")
+
+
+def commands_of_the_page():
+    """What docs/first-study.md tells a newcomer to type, in order."""
+    page = (ROOT / "docs/first-study.md").read_text()
+    return re.findall(r"^build/normlab .*$", page, re.MULTILINE) + re.findall(r"`(build/normlab [^`]+)`", page)
+
+
+def test_the_page_as_it_stands(tmp_path):
+    """Three minutes on a text of one's own, with Ctrl-C in the middle; the report opens in a browser."""
+    if not shutil.which("chromium"):
+        pytest.fail("chromium is not installed: tools/install_packages.sh test")
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/normlab").symlink_to(BINARY)
+    words = "the king spoke to his men and they went home in silence while night fell over a cold land".split()
+    lines = [" ".join(words[(i * i + j * (i % 5 + 1)) % len(words)] for j in range(9)) for i in range(6000)]
+    (tmp_path / "my.txt").write_text("\n".join(lines) + "\n")
+    ask, = [command for command in commands_of_the_page() if command.endswith("--budget 3m")]
+    resume, = [command for command in commands_of_the_page() if command == "build/normlab compare studies/my"]
+    budget = 180
+
+    def ended():
+        return sorted((tmp_path / "studies/my").glob("**/trial.json"))
+
+    start = time.monotonic()
+    process = subprocess.Popen(ask.split(), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while len(ended()) < 6 and time.monotonic() < start + budget:  # a quarter of the trainings
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    shown, said = process.communicate(timeout=60)
+    assert process.returncode == 75 and shown == "" and "resume with: build/normlab compare" in said, said
+    assert re.search(r"model: \d layers, .* parameters, \d+ steps", said) and "24 trainings" in said
+    first = time.monotonic() - start
+    trials = ended()
+    assert len(trials) >= 6, said
+    before = [trial.stat().st_mtime_ns for trial in trials]
+
+    start = time.monotonic()
+    done = subprocess.run(resume.split(), cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    seconds = first + time.monotonic() - start
+    assert done.returncode == 0, done.stderr
+    assert [trial.stat().st_mtime_ns for trial in trials] == before  # what had ended was not trained again
+    assert seconds < 1.2 * budget + 10, done.stderr  # 10 s: measuring the machine, stopping and starting again
+    page = tmp_path / "studies/my/report.html"
+    assert f"file://{page}" in done.stdout
+    assert re.search(r"none|qknorm|rms|lp", done.stdout.splitlines()[0])
+
+    browser = Browser()
+    try:
+        browser.open(page)
+        assert browser.log == [] and browser.requests == [page.as_uri()]
+        assert browser.evaluate("document.querySelectorAll('figure svg.chart').length") > 3
+        shown = browser.evaluate("document.body.innerText")
+    finally:
+        browser.close()
+    assert "lp, p = 3, matched gain" in shown and "my.txt" in shown
+    assert " ".join(done.stdout.split("\nnote:")[0].split())[:60] in " ".join(shown.replace("\u00a0", " ").split())
 
 
 def test_a_plan_is_shown_without_running(text, tmp_path):

@@ -1,22 +1,18 @@
 // normlab compare: a study, from its file to finished trials.
-#include <algorithm>
+#include "normlab/cli/compare.h"
+
 #include <filesystem>
 #include <memory>
-#include <numeric>
 
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/compare_budget.h"
 #include "normlab/cli/signals.h"
 #include "normlab/cli/torch_verbs.h"
-#include "normlab/cli/verbs.h"
 #include "normlab/kernels/isa.h"
 #include "normlab/record/manifest.h"
-#include "normlab/study/present/scaling_tables.h"
 #include "normlab/study/run/cost.h"
-#include "normlab/study/run/progress.h"
 #include "normlab/study/run/runner.h"
-#include "normlab/study/run/schedule.h"
 #include "normlab/study/run/study_folder.h"
 #include "normlab/study/run/tuning.h"
 
@@ -24,16 +20,6 @@ namespace normlab {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
-struct CompareOptions {
-  ConfigOptions config;
-  std::string out, budget;
-  std::vector<std::string> schemes = {};  // of a study without a recipe
-  int jobs = 0, nice = 10;
-  fs::path program = {};  // that runs the trials
-  bool dry_run = false, prepare = false, json = false, quiet = false;
-};
 
 // What the user asks for; without --config it is what the folder holds.
 StudySpec wanted_study(const CompareOptions& options) {
@@ -55,80 +41,6 @@ StudySpec wanted_study(const CompareOptions& options) {
   StudySpec spec = read_study(settings);
   spec.version = NORMLAB_VERSION;
   return spec;
-}
-
-std::string size_of(const Plan& plan) {
-  const auto count = [](size_t n, const char* what) { return concat(n, " ", what, n == 1 ? "" : "s"); };
-  return concat(count(plan.variants.size(), "variant"), " x ", count(plan.folds.size(), "fold"), " x ",
-                count(plan.seeds.size(), "seed"), " = ", count(plan.trials.size(), "trial"));
-}
-
-Json summary_of(const Plan& plan, const StudyProgress& progress) {
-  Json out = {{"study", plan.folder.string()}, {"trials", plan.trials.size()}};
-  for (const TrialStatus status : {TrialStatus::finished, TrialStatus::diverged, TrialStatus::crashed,
-                                   TrialStatus::damaged, TrialStatus::started, TrialStatus::missing})
-    out[name_of(status)] = progress.count(status);
-  return out;
-}
-
-void print_plan(const Plan& plan, const StudyProgress& progress, const std::vector<double>& flops) {
-  size_t width = 0;
-  for (const Variant& variant : plan.variants) width = std::max(width, variant.label.size());
-  print_line(concat(size_of(plan), "; baseline '", plan.variants[plan.baseline].label, "'"));
-  for (size_t v = 0; v < plan.variants.size(); ++v) {
-    size_t n = 0, ended = 0;
-    double sum = 0.0;
-    for (const Trial& trial : plan.trials)
-      if (trial.variant == v) ++n, ended += progress.record(trial).ended(), sum += flops[trial.number - 1];
-    const std::string& label = plan.variants[v].label;
-    print_line(concat("  ", label, std::string(width - label.size(), ' '), "  ", n, " trials, ", ended, " done, ",
-                      si(sum), "FLOP"));
-  }
-}
-
-Exit dry_run(const Plan& plan, const StudyProgress& progress, const std::vector<double>& flops,
-             const CompareOptions& options, int vocab_size) {
-  const std::vector<const Trial*> queue = queue_of(plan, progress, flops);
-  const TuningCost tuning = cost_of_tuning(plan);
-  const double flops_left = progress.flops_left() + tuning.flops_left;
-  const int side_by_side = std::min(options.jobs, std::max(1, static_cast<int>(queue.size())));
-  const size_t longest = static_cast<size_t>(std::max_element(flops.begin(), flops.end()) - flops.begin());
-  log_line(concat("measuring the speed of ", side_by_side, " in parallel"));
-  const TrialSpeed speed = measure_speed(plan.trials[longest].config, vocab_size, side_by_side);
-  const double all_together = flops_left / (speed.flops_per_second * side_by_side);
-  const double longest_alone = queue.empty() ? 0.0 : flops[queue.front()->number - 1] / speed.flops_per_second;
-  const double seconds = std::max(all_together, longest_alone);
-  if (!options.json) {
-    print_plan(plan, progress, flops);
-    if (!plan.spec.ladder.empty()) print_line(plain_text(size_table(plan, vocab_size)));
-    if (tuning.trials > 0)
-      print_wrapped(concat("tuning of ", plan.spec.tune.key, " first: ", tuning.trials, " trials, ",
-                           si(tuning.flops_left),
-                           "FLOP to do, and one more for each variant whose best value is at an edge of the grid"));
-    print_wrapped(concat("to do: ", queue.size(), " trials", tuning.trials > 0 ? " and the tuning" : "", ", ",
-                         si(flops_left), "FLOP, about ", clock_time(seconds), " with ", side_by_side,
-                         " in parallel (ten steps ran at ", si(speed.flops_per_second), "FLOP/s each)"));
-    return Exit::done;
-  }
-  Json out = summary_of(plan, progress);
-  out["baseline"] = plan.variants[plan.baseline].label;
-  if (tuning.trials > 0)
-    out["tuning"] = {{"key", plan.spec.tune.key}, {"trials", tuning.trials}, {"flops_left", tuning.flops_left}};
-  out["flops_left"] = flops_left;
-  out["jobs"] = side_by_side;
-  out["flops_per_second"] = speed.flops_per_second;
-  out["seconds_left"] = seconds;
-  out["plan"] = Json::array();
-  for (const Trial& trial : plan.trials)
-    out["plan"].push_back({{"number", trial.number},
-                           {"variant", plan.variants[trial.variant].label},
-                           {"fold", trial.fold},
-                           {"seed", trial.seed},
-                           {"folder", trial.folder.string()},
-                           {"status", name_of(progress.record(trial).status)},
-                           {"flops", flops[trial.number - 1]}});
-  print_json(out);
-  return Exit::done;
 }
 
 void say_end(const Plan& plan, const Trial& trial, const TrialRecord& record, bool also_finished) {
@@ -194,8 +106,9 @@ Exit conclude(const Plan& plan, const StudyProgress& progress, const CompareOpti
 // What is left to do of a study whose folder is taken.
 Exit run_study(const Plan& plan, const StudyText& text, const CompareOptions& options) {
   for (const std::string& note : plan.notes) log_line(note);
-  StudyProgress progress(plan, text.flops);
-  const std::vector<const Trial*> queue = queue_of(plan, progress, text.flops);
+  const std::vector<double> flops = flops_of(plan, text);
+  StudyProgress progress(plan, flops);
+  const std::vector<const Trial*> queue = queue_of(plan, progress, flops);
   if (options.prepare) {
     log_line(concat(size_of(plan), ", ", queue.size(), " to do; run them with: ", own_command({"trial", plan.folder}),
                     " N"));
@@ -216,10 +129,9 @@ Exit run_study(const Plan& plan, const StudyText& text, const CompareOptions& op
 }
 
 // Runs the tuning trials until every variant has its value; `plan` is then the one with these values.
-Exit run_tuning(Plan& plan, const CompareOptions& options) {
+Exit run_tuning(Plan& plan, const StudyText& text, const CompareOptions& options) {
   while (!plan.is_tuned()) {
     const Plan tuning = tuning_plan(plan);
-    const StudyText text = text_of(tuning);
     const FolderLock lock = take_study_folder(tuning, text.sha256);
     log_line(concat("tuning ", plan.spec.tune.key, " of every variant"));
     if (const Exit exit = run_study(tuning, text, options); exit != Exit::done) return exit;
@@ -238,36 +150,53 @@ Exit run_tuning(Plan& plan, const CompareOptions& options) {
   return Exit::done;
 }
 
-Exit compare(CompareOptions options) {
+Exit compare_study(CompareOptions options) {
   if (!options.budget.empty() && options.out.empty())
     options.out = (fs::path("studies") / fs::path(options.config.data).stem()).string();
   if (options.out.empty() && !options.dry_run) throw UsageError("--out", "no folder given; name that of the study.");
   Plan plan = make_plan(wanted_study(options), options.out);
   if (!options.quiet) log_line(concat("reading ", plan.trials.front().config.data.source));
-  const StudyText text = text_of(plan);
+  const StudyText text = options.dry_run ? measured_text_of(plan) : text_of(plan);
   if (options.jobs == 0) options.jobs = default_jobs(plan);
   if (!options.budget.empty()) show_budget(plan, text, options.budget);
-  if (options.dry_run) return dry_run(plan, StudyProgress(plan, text.flops), text.flops, options, text.vocab_size);
+  if (options.dry_run) return dry_run(plan, text, options);
 
   if (!options.prepare) options.program = torch_program();  // before anything is written
   quiet_barriers();
   const FolderLock lock = take_study_folder(plan, text.sha256);
   if (plan.spec.tune.wanted())
-    if (const Exit exit = run_tuning(plan, options); exit != Exit::done) return options.prepare ? Exit::done : exit;
+    if (const Exit exit = run_tuning(plan, text, options); exit != Exit::done)
+      return options.prepare ? Exit::done : exit;
   const Exit exit = run_study(plan, text, options);
-  if (exit == Exit::done && !options.budget.empty() && !options.prepare && !options.json)
-    return report_study({.study = options.out});
-  if (exit == Exit::done && !options.prepare)
-    log_line(concat("next: ", own_command({plan.spec.ladder.empty() ? "report" : "fit", options.out})));
+  if (exit != Exit::done || options.prepare || options.json) return exit;
+  if (plan.spec.ladder.empty()) return report_study({.study = options.out});
+  log_line(concat("next: ", own_command({"fit", options.out})));
   return exit;
+}
+
+// One folder is a study to resume, several are runs.
+Exit compare(CompareOptions options) {
+  if (options.folders.size() > 1) return compare_runs(options);
+  if (options.folders.size() == 1) {
+    const std::string& folder = options.folders.front();
+    if (!is_study(folder))
+      throw UsageError("compare", concat("got one folder, ", folder, ", which is not a study; expected a study to ",
+                                         "resume, or two or more runs to put beside each other."));
+    if (!options.out.empty() && options.out != folder)
+      throw UsageError("--out", concat("got ", options.out, " beside the study ", folder, ". Name one of them."));
+    options.out = folder;
+  }
+  return compare_study(std::move(options));
 }
 
 }  // namespace
 
 void add_compare(CLI::App& app, Exit& exit) {
-  auto* verb = app.add_subcommand("compare", "run a study: every variant on every fold and seed, in parallel");
+  auto* verb = app.add_subcommand("compare", "run a study, variants x folds x seeds in parallel; or compare runs");
   auto options = std::make_shared<CompareOptions>();
   options->config.add_files_to(*verb);
+  verb->add_option("folder", options->folders, "a study to resume; or two or more runs to put beside each other")
+      ->type_name("STUDY|RUN");
   verb->add_option("-o,--out", options->out, "folder of the study; running it again does only what is missing")
       ->type_name("DIR");
   verb->add_option("--budget", options->budget,
@@ -292,7 +221,7 @@ void add_compare(CLI::App& app, Exit& exit) {
   verb->footer(
       "A study is a configuration in which a list means: try each of these. data.fold and train.seed may be lists "
       "too; without data.fold all folds are used. [[variant]] tables give variants that lists cannot express "
-      "(docs/studies.md).\n"
+      "(docs/studies.md). Two or more runs are shown as they are: curves and settings that differ, no test.\n"
       "Examples:\n"
       "  normlab compare --data my.txt --budget 15m\n"
       "  normlab compare --config recipes/lp-shakespeare-quick.toml --out studies/quick\n"
@@ -300,7 +229,8 @@ void add_compare(CLI::App& app, Exit& exit) {
       "  normlab compare -c recipes/lp-shakespeare-small.toml --set norm.gain_init=matched --out studies/matched\n"
       "  normlab compare -c recipes/shakespeare-cpu.toml --set norm.scheme=[none,qknorm] data.fold=[0,5,9] -o "
       "studies/qk\n"
-      "  normlab compare --out studies/quick\n"
+      "  normlab compare studies/quick\n"
+      "  normlab compare runs/plain runs/lp\n"
       "Ctrl-C saves and exits with 75; the same command resumes. Exit code 1: some trials crashed, the others are "
       "done.");
   verb->callback([options, &exit] { exit = compare(*options); });

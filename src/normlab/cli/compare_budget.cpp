@@ -1,9 +1,8 @@
 #include "normlab/cli/compare_budget.h"
 
-#include <algorithm>
 #include <filesystem>
-#include <thread>
 
+#include "normlab/base/cores.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/torch_verbs.h"
@@ -11,14 +10,8 @@
 #include "normlab/study/run/budget.h"
 
 namespace normlab {
-namespace {
 
 namespace fs = std::filesystem;
-
-// Trials at a time, one thread each.
-int cores() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
-
-}  // namespace
 
 StudySpec study_of_budget(const BudgetOptions& options) {
   const auto seconds = parse_duration(options.time);
@@ -28,7 +21,7 @@ StudySpec study_of_budget(const BudgetOptions& options) {
     throw UsageError("--budget", "no text given. Name it: `normlab compare --data my.txt --budget 15m`.");
   if (!options.config.files.empty() || !options.config.sets.empty())
     throw UsageError("--budget", "chooses model, steps and rates itself. Leave out --config and --set, or --budget.");
-  const int jobs = options.jobs > 0 ? options.jobs : cores();
+  const int jobs = options.jobs > 0 ? options.jobs : core_count();  // one thread each
   const auto measure = [&](const Config& config, int vocab_size) {
     log_line(concat("measuring ", jobs, " trials in parallel: ", config.model.n_layers, " layers, width ",
                     config.model.d_model));
@@ -41,7 +34,7 @@ StudySpec study_of_budget(const BudgetOptions& options) {
 
 void show_budget(const Plan& plan, const StudyText& text, const std::string& time) {
   const Config& config = plan.trials.front().config;
-  const double runs = static_cast<double>(plan.trials.size() + cost_of_tuning(plan).trials);
+  const double runs = static_cast<double>(plan.trials.size() + cost_of_tuning(plan, text).trials);
   log_line(concat("model: ", config.model.n_layers, " layers, ", config.model.n_heads, " heads, width ",
                   config.model.d_model, ", window ", config.model.seq_len, "; ",
                   si(static_cast<double>(count_parameters(config.model, config.norm, text.vocab_size).total)),

@@ -22,6 +22,12 @@ std::optional<double> target_of(const ReportOptions& options, const Plan& plan) 
 
 }  // namespace
 
+void print_report_place(const std::filesystem::path& folder) {
+  const std::filesystem::path page = folder / "report.html";
+  print_line(concat("\nreport: ", page.string(), "\n        file://",
+                    std::filesystem::absolute(page).lexically_normal().string()));
+}
+
 Exit report_study(const ReportOptions& options) {
   const Plan plan = load_plan(options.study);
   const StudyResults results = load_results(plan);
@@ -35,9 +41,7 @@ Exit report_study(const ReportOptions& options) {
   print_wrapped(report.verdict.sentence);
   if (!report.verdict.detail.empty()) print_wrapped(report.verdict.detail);
   for (const std::string& notice : report.verdict.notices) print_wrapped(concat("note: ", notice));
-  const std::filesystem::path page = plan.folder / "report.html";
-  print_line(concat("\nreport: ", page.string(), "\n        file://",
-                    std::filesystem::absolute(page).lexically_normal().string()));
+  print_report_place(plan.folder);
   print_line(
       concat("tables: ", (plan.folder / "summary.csv").string(), ", trials.csv, report.md, report.json; charts/"));
   return Exit::done;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -31,12 +32,13 @@ void add_check(CLI::App& app, Exit& exit);
 void add_completion(CLI::App& app, Exit& exit);
 void add_manual(CLI::App& app, Exit& exit);
 
-// What `normlab report` is asked for; `compare --budget` ends with it.
+// What `normlab report` is asked for; `compare` ends with it.
 struct ReportOptions {
   std::string study, baseline = {}, target = {};
   bool json = false;
 };
 Exit report_study(const ReportOptions& options);
+void print_report_place(const std::filesystem::path& folder);  // path and file:// link of its page
 
 // Options that several verbs share.
 struct ConfigOptions {

@@ -4,12 +4,29 @@
 
 namespace normlab {
 
+namespace {
+
+std::string tokenizer_kind(const Config& config) {
+  return enum_names<TokenUnit>()[static_cast<size_t>(config.data.tokenizer)];
+}
+
+}  // namespace
+
 Corpus load_text(const Config& config) {
-  Corpus corpus = load_corpus(find_dataset(config.data.source),
-                              enum_names<TokenUnit>()[static_cast<size_t>(config.data.tokenizer)]);
+  Corpus corpus = load_corpus(find_dataset(config.data.source), tokenizer_kind(config));
   require_windows(make_split(static_cast<int64_t>(corpus.tokens.size()), config.data.folds, config.data.fold),
                   config.model.seq_len);
   return corpus;
+}
+
+CorpusSize measure_text(const Config& config) {
+  if (config.translation.wanted()) {
+    const VocabularySize vocabulary = measure_vocabulary(files_of(config));
+    return {.vocab_size = vocabulary.size, .estimated = vocabulary.estimated};
+  }
+  const CorpusSize size = measure_corpus(find_dataset(config.data.source), tokenizer_kind(config));
+  require_windows(make_split(size.tokens, config.data.folds, config.data.fold), config.model.seq_len);
+  return size;
 }
 
 TranslationFiles files_of(const Config& config) {

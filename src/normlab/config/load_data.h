@@ -10,6 +10,9 @@ namespace normlab {
 // Of a language model; DataError when no window fits into one of its parts.
 Corpus load_text(const Config& config);
 
+// What a plan needs to know of the text, in bounded time; `tokens` and `seconds` are those of a language model's.
+CorpusSize measure_text(const Config& config);
+
 // Of a translator.
 TranslationFiles files_of(const Config& config);
 TranslationData load_pairs(const Config& config);

@@ -1,6 +1,7 @@
 // Corpus: checks that a file is what its tokenizer can read before any token is made.
 #include "normlab/data/corpus.h"
 
+#include <chrono>
 #include <numbers>
 #include <string>
 
@@ -15,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string read_data_file(const fs::path& path) {
+void require_data_file(const fs::path& path) {
   // A pipe or device could block, never end, or not be there again at resume.
   std::error_code ignored;  // read_file says why a file cannot be read
   if (fs::is_other(fs::status(path, ignored)))
@@ -24,10 +25,30 @@ std::string read_data_file(const fs::path& path) {
     throw DataError(path.string(),
                     "is a folder; expected a text file. For a translator it may be a folder of aligned files: set "
                     "translation.source and translation.target, as in recipes/gl-en-small.toml.");
+}
+
+std::string read_data_file(const fs::path& path) {
+  require_data_file(path);
   std::string text = read_file(path);
   if (text.empty()) throw DataError(path.string(), "is empty; expected text.");
   return text;
 }
+
+constexpr size_t beginning = 16 << 20;  // bytes
+
+// Whole characters, where the text has any.
+std::string read_beginning(const fs::path& path) {
+  File file = File::open_to_read(path);
+  std::string text(beginning, '\0');
+  size_t used = 0;
+  while (const size_t count = file.read(text.data() + used, text.size() - used)) used += count;
+  text.resize(used);
+  constexpr size_t longest_character = 4;
+  if (const auto cut = first_invalid_utf8(text); cut && *cut + longest_character > text.size()) text.resize(*cut);
+  return text;
+}
+
+constexpr std::string_view hint_for_bytes = "Convert it to UTF-8, or set data.tokenizer=byte.";
 
 void require_characters(const std::string& text, const std::string& where, std::string_view hint) {
   if (const size_t nul = text.find('\0'); nul != std::string::npos)
@@ -64,8 +85,30 @@ std::vector<uint8_t> character_lengths(std::string_view text) {
 Corpus load_corpus(const fs::path& path, std::string_view kind) {
   const std::string text = read_data_file(path);
   if (kind == tokenizer_kinds[static_cast<int>(TokenizerKind::characters)])
-    require_characters(text, path.string(), "Convert it to UTF-8, or set data.tokenizer=byte.");
+    require_characters(text, path.string(), hint_for_bytes);
   return make_corpus(Tokenizer::make(kind, text), text, path.string());
+}
+
+CorpusSize measure_corpus(const fs::path& path, std::string_view kind) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  require_data_file(path);
+  const auto of_whole = [&](const Tokenizer& tokenizer, double tokens, double share) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return CorpusSize{tokenizer.vocab_size(), static_cast<int64_t>(tokens / share), seconds / share, share < 1.0};
+  };
+  std::error_code unknown;  // of a pipe, which is read to its end
+  const uintmax_t size = fs::file_size(path, unknown);
+  if (unknown || size <= beginning) {
+    const Corpus corpus = load_corpus(path, kind);
+    return of_whole(corpus.tokenizer, static_cast<double>(corpus.tokens.size()), 1.0);
+  }
+  const std::string text = read_beginning(path);
+  if (kind == tokenizer_kinds[static_cast<int>(TokenizerKind::characters)])
+    require_characters(text, path.string(), hint_for_bytes);
+  const Corpus corpus = make_corpus(Tokenizer::make(kind, text), text, path.string());
+  return of_whole(corpus.tokenizer, static_cast<double>(corpus.tokens.size()),
+                  static_cast<double>(text.size()) / static_cast<double>(size));
 }
 
 Corpus load_corpus(const fs::path& path, const Tokenizer& tokenizer) {

@@ -29,6 +29,15 @@ struct TextSize {
 };
 TextSize size_of_targets(const Corpus& corpus, std::span<const EvalWindow> windows);
 
+// How large a text is for a plan, in bounded time: of a long one only the beginning is read.
+struct CorpusSize {
+  int vocab_size = 0;
+  int64_t tokens = 0;
+  double seconds = 0.0;    // to read the whole
+  bool estimated = false;  // from the beginning
+};
+CorpusSize measure_corpus(const std::filesystem::path& path, std::string_view kind);
+
 // A new vocabulary, of the kind "char" or "byte", made from the whole file. The text is taken as it stands: a byte
 // order mark or carriage returns are characters like any other. DataError for a file that is missing, empty, not a
 // regular file, or not text where the kind needs text.

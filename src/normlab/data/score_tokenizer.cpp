@@ -99,7 +99,7 @@ constexpr CharRange ter_asian_punctuation[] = {{0x3001, 0x3002}, {0x3008, 0x3011
                                                {0xFF1A, 0xFF1B}, {0xFF1F, 0xFF1F}, {0xFF61, 0xFF65}};
 
 std::string ter_normalized(std::string_view line, bool asian) {
-  std::string text = space_around(" " + replace_entities(std::string(line)) + " ", stands_alone);
+  std::string text = space_around(concat(" ", replace_entities(std::string(line)), " "), stands_alone);
   text = space_stops(replace_all(text, "'s ", " 's "));
   if (!asian) return text;
   return to_utf8(space_around(to_code_points(text), [](char32_t c) {
@@ -140,7 +140,7 @@ Words split_all_characters(std::string_view line) {
 
 Words split_13a(std::string_view line) {
   std::string text = replace_all(std::string(without_trailing_spaces(line)), "<skipped>", "");
-  return split_words(space_stops(space_around(" " + replace_entities(text) + " ", stands_alone)));
+  return split_words(space_stops(space_around(concat(" ", replace_entities(text), " "), stands_alone)));
 }
 
 Words split_zh(std::string_view line) {

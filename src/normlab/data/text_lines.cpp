@@ -93,6 +93,26 @@ std::string read_text_file(const std::filesystem::path& path) {
   return text;
 }
 
+std::vector<std::string> read_first_lines(const std::filesystem::path& path, size_t bytes) {
+  File file = File::open_to_read(path);
+  std::string text(bytes, '\0');
+  size_t used = 0;
+  while (const size_t count = file.read(text.data() + used, text.size() - used)) used += count;
+  text.resize(used);
+  if (text.starts_with(gzip_magic)) {
+    const std::string packed = std::move(text);
+    text.clear();
+    Inflater inflater(packed);
+    while (text.size() < bytes && inflater.step(text) == Z_OK) {
+    }
+  }
+  if (text.size() >= bytes) text.resize(text.rfind('\n', bytes) + 1);  // the last line is cut off
+  if (text.empty()) throw DataError(path.string(), "is empty; expected lines of text.");
+  require_utf8_lines(text, path.string());
+  if (text.back() == '\n') text.pop_back();
+  return split(text, '\n');
+}
+
 std::vector<std::string> read_lines(const std::filesystem::path& path) {
   std::string text = read_text_file(path);
   if (text.back() == '\n') text.pop_back();

@@ -9,6 +9,7 @@
 #include "normlab/base/sha256.h"
 #include "normlab/base/text.h"
 #include "normlab/data/folds.h"
+#include "normlab/data/text_lines.h"
 
 namespace normlab {
 namespace {
@@ -64,6 +65,12 @@ void append(ParallelText& to, const ParallelText& more) {
   to.target.insert(to.target.end(), more.target.begin(), more.target.end());
 }
 
+PairVocabularySettings vocabulary_settings(const TranslationFiles& files) {
+  PairVocabularySettings settings = files.vocabulary;
+  if (!files.sentencepiece.empty()) settings.pieces.emplace(read_file(files.sentencepiece), files.sentencepiece);
+  return settings;
+}
+
 // Pairs whose subwords do not fit the model are dropped like those that are empty.
 void encode_training_text(const ParallelText& text, int64_t max_tokens, TranslationData& data) {
   DroppedPairs::Row& too_long = data.dropped.rows[static_cast<size_t>(DropReason::too_long)];
@@ -101,6 +108,19 @@ std::vector<std::string> load_test_reference(const TranslationFiles& files) {
   return load_part(find_folder(files.folder), files.test, files).text.target;
 }
 
+VocabularySize measure_vocabulary(const TranslationFiles& files) {
+  constexpr size_t beginning = 2 << 20;  // bytes of each side
+  const fs::path folder = find_folder(files.folder);
+  const fs::path sides[] = {find_side(folder, files.train, files.source), find_side(folder, files.train, files.target)};
+  if (fs::file_size(sides[0]) < beginning && fs::file_size(sides[1]) < beginning)
+    return {.size = load_translation_data(files).vocabulary.size()};
+  ParallelText text{read_first_lines(sides[0], beginning), read_first_lines(sides[1], beginning)};
+  const size_t pairs = std::min(text.source.size(), text.target.size());
+  text.source.resize(pairs), text.target.resize(pairs);
+  drop_unusable_pairs(text, /*max_tokens=*/0);
+  return {.size = PairVocabulary::learn(text, vocabulary_settings(files)).size(), .estimated = true};
+}
+
 TranslationData load_translation_data(const TranslationFiles& files) {
   const fs::path folder = find_folder(files.folder);
   LoadedPart train = load_part(folder, files.train, files);
@@ -127,9 +147,7 @@ TranslationData load_translation_data(const TranslationFiles& files) {
     sums += part.sums;
   }
   const DroppedPairs dropped = drop_unusable_pairs(train.text, /*max_tokens=*/0);
-  PairVocabularySettings settings = files.vocabulary;
-  if (!files.sentencepiece.empty()) settings.pieces.emplace(read_file(files.sentencepiece), files.sentencepiece);
-  TranslationData data{.vocabulary = PairVocabulary::learn(train.text, settings),
+  TranslationData data{.vocabulary = PairVocabulary::learn(train.text, vocabulary_settings(files)),
                        .train = {},
                        .train_source = {},
                        .train_target = {},

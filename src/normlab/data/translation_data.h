@@ -37,6 +37,13 @@ struct TranslationData {
 // DataError for files that are missing, not aligned, or leave nothing to train on.
 TranslationData load_translation_data(const TranslationFiles& files);
 
+// The size of the vocabulary in bounded time: estimated from the first lines where the text is long.
+struct VocabularySize {
+  int size = 0;
+  bool estimated = false;
+};
+VocabularySize measure_vocabulary(const TranslationFiles& files);
+
 // The target side of the test text; empty when there is none.
 std::vector<std::string> load_test_reference(const TranslationFiles& files);
 

@@ -1,4 +1,5 @@
-// Tables: one type, written as HTML for the report, Markdown for the docs, CSV and JSON for programs.
+// Tables: one type, written as HTML for the report, Markdown for the docs, CSV and JSON for programs, and for a
+// terminal.
 #pragma once
 
 #include <optional>
@@ -6,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "normlab/base/terminal.h"
 #include "normlab/report/html.h"
 
 namespace normlab {
@@ -42,5 +44,9 @@ std::string markdown(const Table& table);
 std::string markdown_text(std::string_view text);  // on one line, with what would be markup escaped
 std::string csv(const Table& table);               // RFC 4180
 std::string json(const Table& table);  // an array with one object per row; NaN is null, infinity the text "inf"
+
+// Aligned columns for a terminal, without a last newline. Columns that do not fit follow in further blocks, each with
+// the first column again.
+std::string plain_text(const Table& table, size_t columns = text_width());
 
 }  // namespace normlab

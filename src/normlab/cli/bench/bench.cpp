@@ -14,6 +14,7 @@
 #include "normlab/kernels/isa.h"
 #include "normlab/kernels/peak.h"
 #include "normlab/record/manifest.h"
+#include "normlab/report/table.h"
 #include "normlab/stats/summary.h"
 
 namespace normlab {
@@ -51,11 +52,6 @@ const std::vector<BenchColumn>& columns() {
       {"extra memory", false, [](const BenchRow& r) { return in_bytes(r.extra_bytes); }},
   };
   return all;
-}
-
-std::string padded(const std::string& text, size_t width, bool is_text) {
-  const std::string spaces(width - text.size(), ' ');
-  return is_text ? text + spaces : spaces + text;
 }
 
 }  // namespace
@@ -137,21 +133,28 @@ nlohmann::ordered_json Bench::to_json(const BenchRow& row) const {
 }
 
 void Bench::print_table() const {
-  std::vector<std::string> lines(rows_.size() + 1);
+  Table table{"", {}, std::vector<std::vector<Cell>>(rows_.size())};
+  table.columns.push_back({"", "", Align::left});
+  for (std::vector<Cell>& row : table.rows) row.push_back(text_cell(""));
   for (const BenchColumn& column : columns()) {
     std::vector<std::string> cells = {column.title};
-    size_t width = column.title.size();
-    bool any = false;
-    for (const BenchRow& row : rows_) {
-      cells.push_back(column.value(row));
-      width = std::max(width, cells.back().size());
-      any = any || !cells.back().empty();
+    for (const BenchRow& row : rows_) cells.push_back(column.value(row));
+    if (std::all_of(cells.begin() + 1, cells.end(), [](const std::string& cell) { return cell.empty(); })) continue;
+    if (!column.is_text) {
+      table.columns.push_back({column.title});
+      for (size_t i = 0; i < rows_.size(); ++i) table.rows[i].push_back(text_cell(cells[i + 1]));
+      continue;
     }
-    if (!any) continue;
-    for (size_t i = 0; i < lines.size(); ++i)
-      lines[i] += (lines[i].empty() ? "" : "  ") + padded(cells[i], width, column.is_text);
+    // What says which row it is makes one column, the first: it stands in every block of a table that is too wide.
+    size_t width = 0;
+    for (const std::string& cell : cells) width = std::max(width, cell.size());
+    const auto append = [&](std::string& text, const std::string& cell) {
+      text += concat(text.empty() ? "" : "  ", cell, std::string(width - cell.size(), ' '));
+    };
+    append(table.columns.front().title, cells.front());
+    for (size_t i = 0; i < rows_.size(); ++i) append(table.rows[i].front().text, cells[i + 1]);
   }
-  for (const std::string& line : lines) print_line(line);
+  print_line(plain_text(table));
 }
 
 Exit Bench::report(const std::string& next) {
@@ -164,9 +167,10 @@ Exit Bench::report(const std::string& next) {
     const int threads = at::get_num_threads();
     double peak = 0.0;
     for (const BenchRow& row : rows_) peak = std::max(peak, row.peak);
-    print_line(concat("\n", this_machine().cpu, ", ", threads, threads == 1 ? " thread, " : " threads, ", isa_name(),
-                      "; peak ", si(peak),
-                      "FLOP/s measured. ratio: fastest time over that of the config's first row."));
+    print_line("");
+    print_wrapped(concat(this_machine().cpu, ", ", threads, threads == 1 ? " thread, " : " threads, ", isa_name(),
+                         "; peak ", si(peak),
+                         "FLOP/s measured. ratio: fastest time over that of the config's first row."));
   }
   if (stop_requested()) {
     log_line(concat("stopped; ", rows_.size(), " rows were measured"));

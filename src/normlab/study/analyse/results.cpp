@@ -115,6 +115,42 @@ std::string text_in(const Json& object, const char* key) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
+TrialResult load_trial(const Plan& plan, const Trial& trial) {
+  TrialResult result{.variant = trial.variant, .fold = trial.fold, .seed = trial.seed};
+  result.folder = trial.folder.lexically_relative(plan.folder).generic_string();
+  try {
+    result.record = read_trial(trial);
+    require_same_trial(trial);  // a result of other settings is none of this study's
+    read_metrics(trial.folder, result);
+    if (is_finished(result) && result.curve.empty())
+      throw DataError((trial.folder / "metrics.jsonl").string(), "has no evaluation of a finished trial.");
+  } catch (const Error& error) {
+    result.record.status = TrialStatus::damaged;
+    result.record.message = error.what();
+  }
+  return result;
+}
+
+// Losses are in the plan already; what is missing is the cost.
+void add_tuning(const Plan& plan, StudyResults& results) {
+  for (const Trial& trial : tuning_plan(plan).trials) {
+    const TrialRecord record = read_trial(trial);
+    results.tuning_trials += record.ended();
+    results.tuning_cpu_seconds += record.train_cpu_seconds;
+  }
+}
+
+}  // namespace
+
+void read_metrics(const fs::path& run, TrialResult& result) {
+  const fs::path metrics = run / "metrics.jsonl";
+  if (!fs::exists(metrics)) return;
+  const std::vector<Json> rows = MetricsLog::read(metrics);
+  result.curve = read_curve(rows);
+  result.attention = read_attention(rows);
+  read_bleus(rows, result);
+}
+
 void add_provenance(Provenance& provenance, const fs::path& manifest) {
   if (!fs::exists(manifest)) return;
   const Json content = parse_json<Json>(read_file(manifest));
@@ -134,37 +170,6 @@ void add_provenance(Provenance& provenance, const fs::path& manifest) {
                                       fixed(gigabytes, 0), " GB, ", text_in(machine, "system")));
   }
 }
-
-TrialResult load_trial(const Plan& plan, const Trial& trial) {
-  TrialResult result{.variant = trial.variant, .fold = trial.fold, .seed = trial.seed};
-  result.folder = trial.folder.lexically_relative(plan.folder).generic_string();
-  try {
-    result.record = read_trial(trial);
-    require_same_trial(trial);  // a result of other settings is none of this study's
-    const fs::path metrics = trial.folder / "metrics.jsonl";
-    const std::vector<Json> rows = fs::exists(metrics) ? MetricsLog::read(metrics) : std::vector<Json>{};
-    result.curve = read_curve(rows);
-    result.attention = read_attention(rows);
-    read_bleus(rows, result);
-    if (is_finished(result) && result.curve.empty())
-      throw DataError(metrics.string(), "has no evaluation of a finished trial.");
-  } catch (const Error& error) {
-    result.record.status = TrialStatus::damaged;
-    result.record.message = error.what();
-  }
-  return result;
-}
-
-// Losses are in the plan already; what is missing is the cost.
-void add_tuning(const Plan& plan, StudyResults& results) {
-  for (const Trial& trial : tuning_plan(plan).trials) {
-    const TrialRecord record = read_trial(trial);
-    results.tuning_trials += record.ended();
-    results.tuning_cpu_seconds += record.train_cpu_seconds;
-  }
-}
-
-}  // namespace
 
 StudyResults load_results(const Plan& plan) {
   StudyResults results{.plan = plan, .trials = {}};

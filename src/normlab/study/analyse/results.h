@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
@@ -66,6 +67,11 @@ struct StudyResults {
 
 // A trial that cannot be read counts as damaged, and says why.
 StudyResults load_results(const Plan& plan);
+
+// Curve, probes and BLEU from the metrics of a run; nothing when it has none yet. DataError when they are damaged.
+void read_metrics(const std::filesystem::path& run, TrialResult& result);
+// Of the sessions of a run, where it has a manifest.
+void add_provenance(Provenance& provenance, const std::filesystem::path& manifest);
 
 bool is_finished(const TrialResult& trial);
 double best_loss(const TrialResult& trial);  // lowest of its curve

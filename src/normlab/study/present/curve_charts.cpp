@@ -133,18 +133,20 @@ Caption loss_caption(const ChartInput& input) {
 
 }  // namespace
 
-Figure loss_chart(const ChartInput& input) {
+Figure loss_chart(const ChartInput& input, const Caption& caption) {
   const auto& variants = input.results.plan.variants;
-  if (input.grid.dimensions.size() != 2) {
-    const Horizontal x = horizontal(input.results, true);
-    LineChart chart{loss_caption(input), x.axes, {y_title, true}, {}};
-    for (size_t i = 0; i < variants.size(); ++i) {
-      chart.series.push_back(mean_series(input, i, x));
-      chart.series.back().label = variants[i].label;
-      chart.series.back().style = input.styles.variants[i];
-    }
-    return figure(chart);
+  const Horizontal x = horizontal(input.results, true);
+  LineChart chart{caption, x.axes, {y_title, true}, {}};
+  for (size_t i = 0; i < variants.size(); ++i) {
+    chart.series.push_back(mean_series(input, i, x));
+    chart.series.back().label = variants[i].label;
+    chart.series.back().style = input.styles.variants[i];
   }
+  return figure(chart);
+}
+
+Figure loss_chart(const ChartInput& input) {
+  if (input.grid.dimensions.size() != 2) return loss_chart(input, loss_caption(input));
   const Horizontal x = horizontal(input.results, false);
   Panels chart{loss_caption(input), x.axes, {y_title, true}, {}, 2};
   const size_t series = input.styles.series;

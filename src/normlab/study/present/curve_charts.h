@@ -16,6 +16,7 @@ struct ChartInput {
 
 // One chart of all variants; in a grid of two dimensions a panel for each value of the shorter one.
 Figure loss_chart(const ChartInput& input);
+Figure loss_chart(const ChartInput& input, const Caption& caption);  // all variants in one, with its own words
 Figure block_panels(const ChartInput& input);
 
 }  // namespace normlab

@@ -202,34 +202,4 @@ Table run_table(const ScalingAnalysis& analysis) {
   return table;
 }
 
-std::string plain_text(const Table& table, size_t columns) {
-  const auto text_of = [&](size_t line, size_t i) {
-    return line == 0 ? table.columns[i].title : table.rows[line - 1][i].text;
-  };
-  std::vector<size_t> widths;
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    widths.push_back(0);
-    for (size_t line = 0; line <= table.rows.size(); ++line)
-      widths[i] = std::max(widths[i], columns_of(text_of(line, i)));
-  }
-  constexpr size_t gap = 2;
-  std::string out;
-  for (size_t first = 1, end; first < table.columns.size() || out.empty(); first = end) {
-    size_t used = gap + widths[0];
-    for (end = first; end < table.columns.size() && (end == first || used + gap + widths[end] <= columns); ++end)
-      used += gap + widths[end];
-    if (!out.empty()) out += "\n";
-    for (size_t line = 0; line <= table.rows.size(); ++line) {
-      for (size_t i = 0; i < end; i = i == 0 ? first : i + 1) {
-        const std::string text = text_of(line, i), space(widths[i] - columns_of(text), ' ');
-        out += concat("  ", table.columns[i].align == Align::left ? text + space : space + text);
-      }
-      while (out.back() == ' ') out.pop_back();
-      out += "\n";
-    }
-  }
-  out.pop_back();
-  return out;
-}
-
 }  // namespace normlab

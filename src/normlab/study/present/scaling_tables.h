@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "normlab/base/terminal.h"
 #include "normlab/report/table.h"
 #include "normlab/study/analyse/scaling_analysis.h"
 
@@ -24,9 +23,5 @@ Table run_table(const ScalingAnalysis& analysis);  // points.csv: `normlab fit -
 
 // For each scheme, how its intervals were made and why.
 std::vector<std::string> bootstrap_texts(const ScalingAnalysis& analysis);
-
-// Aligned columns for a terminal, without a last newline. Columns that do not fit follow in further blocks, each with
-// the first column again.
-std::string plain_text(const Table& table, size_t columns = text_width());
 
 }  // namespace normlab

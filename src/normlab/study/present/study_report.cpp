@@ -3,8 +3,6 @@
 
 #include <cmath>
 
-#include "normlab/base/error.h"
-#include "normlab/base/file.h"
 #include "normlab/base/text.h"
 #include "normlab/study/analyse/study_text.h"
 #include "normlab/study/present/bleu_report.h"
@@ -68,14 +66,6 @@ constexpr const char* tests_over_folds =
     "0.05. Wilcoxon's "
     "exact test ignores what folds share: it is a second opinion, not the verdict.";
 
-// What both the page and the Markdown show, in its order.
-struct Part {
-  std::string title, text;
-  std::vector<const Figure*> figures = {};
-  std::vector<Table> tables = {};
-  std::string after = {};
-};
-
 Part group_part(const ChartInput& input, const std::vector<Group>& groups, const Charts& charts) {
   Part part{concat("Within each ", input.grid.dimensions[1 - input.styles.series].name), ""};
   std::vector<std::string> sentences;
@@ -119,19 +109,6 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
   return parts;
 }
 
-// Lines must not break inside "p = 3" and "95 %".
-std::string unbroken(std::string text) {
-  for (const char* part : {" = ", " \xC2\xB1 ", " nats", " %", " folds", " seeds"})
-    text = replace_all(std::move(text), part, replace_all(part, " ", "\xC2\xA0"));
-  return text;
-}
-
-// Long tables are there for those who open them.
-Html folded(const Table& table) {
-  constexpr size_t longest = 12;
-  return table.rows.size() > longest ? collapsed(table.caption, html(table)) : html(table);
-}
-
 Section setup_section(const ChartInput& input) {
   const Table differences = config_table(input);
   Section section{"Set-up", "", {}};
@@ -155,13 +132,7 @@ Page make_page(const ChartInput& input, const std::vector<Part>& parts, const Ve
             .sections = {},
             .command = commands(input.results, input.analysis),
             .footer = provenance_lines(input.results.provenance)};
-  for (const Part& part : parts) {
-    page.sections.push_back({part.title, unbroken(part.text), {}});
-    auto& blocks = page.sections.back().blocks;
-    for (const Figure* each : part.figures) blocks.push_back(html(*each));
-    for (const Table& table : part.tables) blocks.push_back(folded(table));
-    if (!part.after.empty()) blocks.push_back(paragraph(unbroken(part.after)));
-  }
+  page.sections = sections_of(parts);
   page.sections.push_back(setup_section(input));
   return page;
 }
@@ -172,15 +143,7 @@ std::string make_markdown(const ChartInput& input, const std::vector<Part>& part
              markdown_text(setup_text(input.results)), "\n\n**", markdown_text(verdict.sentence), "**\n");
   if (!verdict.detail.empty()) out += concat("\n", markdown_text(verdict.detail), "\n");
   for (const std::string& notice : verdict.notices) out += concat("\n> ", markdown_text(notice), "\n");
-  for (const Part& part : parts) {
-    out += concat("\n## ", markdown_text(part.title), "\n");
-    if (!part.text.empty()) out += concat("\n", markdown_text(part.text), "\n");
-    for (const Figure* each : part.figures)
-      out += concat("\n![", markdown_text(each->caption.title), "](charts/", each->caption.id, ".svg)\n\n",
-                    each->caption.note, "\n");
-    for (const Table& table : part.tables) out += concat("\n", markdown_text(table.caption), "\n\n", markdown(table));
-    if (!part.after.empty()) out += concat("\n", markdown_text(part.after), "\n");
-  }
+  out += markdown_of(parts);
   out += concat("\n## Set-up\n\n", markdown(config_table(input)), "\n## Repeat it\n\n```\n",
                 commands(input.results, input.analysis), "\n```\n");
   for (const std::string& line : provenance_lines(input.results.provenance))
@@ -200,22 +163,13 @@ StudyReport make_report(const StudyResults& results, const Analysis& analysis) {
   StudyReport report{.verdict = verdict(results, analysis), .json = {}};
   for (std::string& notice : tuning_notices(results)) report.verdict.notices.push_back(std::move(notice));
   report.json = make_json(input, groups, report.verdict);
-  for (const Part& part : parts)
-    for (const Figure* each : part.figures)
-      report.files.emplace_back(concat("charts/", each->caption.id, ".svg"), svg_file(*each));
+  report.files = charts_of(parts);
   report.files.emplace_back("summary.csv", csv(summary_table(input)));
   report.files.emplace_back("trials.csv", csv(trial_table(input)));
   report.files.emplace_back("report.json", report.json);
   report.files.emplace_back("report.md", make_markdown(input, parts, report.verdict));
   report.files.emplace_back("report.html", render(make_page(input, parts, report.verdict)));
   return report;
-}
-
-void write_report(const std::filesystem::path& folder, const ReportFiles& files) {
-  std::error_code problem;
-  std::filesystem::create_directories(folder / "charts", problem);
-  if (problem) throw Error((folder / "charts").string(), concat("cannot create the folder: ", problem.message(), "."));
-  for (const auto& [name, content] : files) write_file_atomically(folder / name, content);
 }
 
 }  // namespace normlab

@@ -10,12 +10,16 @@ namespace normlab {
 
 // What all trials read.
 struct StudyText {
-  std::string sha256;
+  std::string sha256;  // empty when it was measured only
   int vocab_size = 0;
-  std::vector<double> flops = {};  // floating-point operations of each trial
+  int64_t tokens = 0;      // of language models
+  bool estimated = false;  // from the beginning of a long text
 };
-// DataError when a window does not fit into a fold.
-StudyText text_of(const Plan& plan);
+StudyText text_of(const Plan& plan);           // the whole text
+StudyText measured_text_of(const Plan& plan);  // for a plan, in bounded time
+
+// Floating-point operations of each trial. DataError when a window does not fit into a fold.
+std::vector<double> flops_of(const Plan& plan, const StudyText& text);
 
 // As many trials at a time as the cores allow.
 int default_jobs(const Plan& plan);
@@ -28,6 +32,6 @@ struct TuningCost {
   size_t trials = 0;
   double flops_left = 0.0;
 };
-TuningCost cost_of_tuning(const Plan& plan);
+TuningCost cost_of_tuning(const Plan& plan, const StudyText& text);
 
 }  // namespace normlab

@@ -1,7 +1,7 @@
 // Tables on a terminal: columns that do not fit follow below, with the first column again.
 #include <gtest/gtest.h>
 
-#include "normlab/study/present/scaling_tables.h"
+#include "normlab/report/table.h"
 
 namespace normlab {
 namespace {
