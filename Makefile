@@ -11,7 +11,7 @@ JOBS ?= $(shell awk -v n=$$(nproc) '/^MemAvailable/ { m = int($$2 / 3e6); print 
 BUILD = mkdir -p build && flock build/lock cmake --preset release -DTORCH_DIR="$(TORCH_DIR)" >build/configure.log && \
         flock build/lock cmake --build build -j $(JOBS)
 
-.PHONY: help setup packages libtorch venv build demo test quick check hooks bench format install clean
+.PHONY: help setup packages libtorch venv build demo test quick torture check hooks bench format install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -43,6 +43,12 @@ test: libtorch venv  ## build everything and run all tests
 quick: libtorch  ## build everything and run the unit tests, without the slow ones: under 90 s once built
 	@$(BUILD)
 	ctest --test-dir build --output-on-failure --no-tests=error -j2 -LE slow
+
+torture: libtorch venv  ## a fault at every call of a training, a study killed for ten minutes, random cases: an hour
+	@$(BUILD) --target normlab normlab_faults core_tests
+	RC_PARAMS=max_success=2000 build/core_tests --gtest_brief=1 --gtest_filter='*Properties.*'
+	NORMLAB_TORTURE=1 NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q -n 2 \
+	    tests/e2e/test_long_haul.py tests/e2e/test_fault_injection.py
 
 check: libtorch  ## formatting, clang-tidy, self-contained headers and lone compilation of what differs from BASE=main
 	@tools/install_packages.sh format
