@@ -1,8 +1,9 @@
-"""The peer of `normlab bench step`: the same decoder in PyTorch, eager or compiled.
+"""The peer of `normlab bench step` and `normlab bench decode`: the same decoder in PyTorch, eager or compiled.
 
 Answers each line of JSON on standard input with one on standard output:
   {"cmd": "build", "n_layers": 4, ...}  ->  {"torch": "2.15.0"}
   {"cmd": "step", "count": 1}           ->  {"seconds": 0.045}      forward, backward, clip, AdamW
+  {"cmd": "generate", "prompt": 16, "tokens": 200}  ->  {"seconds": 0.15}   one token at a time, static KV cache
   {"cmd": "memory"}                     ->  {"bytes": 123456789}    at most so far, beyond the size before the model
 or with {"error": "..."}, and ends with its input.
 """
@@ -38,7 +39,7 @@ def make_model(c):
             if normalised:
                 self.gain = nn.Parameter(torch.tensor([c["gain"]]))
 
-        def forward(self, x):
+        def forward(self, x, cache=None):
             b, t, width = x.shape
             q, k, v = (y.view(b, t, c["n_heads"], -1).transpose(1, 2) for y in self.qkv(x).split(width, dim=2))
             scale = None  # 1 / sqrt(d_head)
@@ -46,7 +47,11 @@ def make_model(c):
                 q = F.normalize(q, p=float(c["p"]), dim=-1, eps=c["qk_eps"]) * self.gain
                 k = F.normalize(k, p=float(c["p"]), dim=-1, eps=c["qk_eps"])
                 scale = 1.0
-            y = F.scaled_dot_product_attention(q, k, v, dropout_p=c["dropout"], is_causal=True, scale=scale)
+            dropout = c["dropout"]
+            if cache is not None:
+                k, v = cache.append(self, k, v)
+                dropout = 0.0
+            y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=t > 1, scale=scale)
             return self.out(y.transpose(1, 2).reshape(b, t, width))
 
     class Block(nn.Module):
@@ -60,6 +65,24 @@ def make_model(c):
         def forward(self, x):
             x = x + F.dropout(self.attn(self.attn_norm(x)), c["dropout"])
             return x + F.dropout(self.mlp(self.mlp_norm(x)), c["dropout"])
+
+        def decode(self, x, cache):
+            x = x + self.attn(self.attn_norm(x), cache)
+            return x + self.mlp(self.mlp_norm(x))
+
+    class StaticCache:
+        """Keys and values of one text, in tensors as long as the window."""
+
+        def __init__(self, blocks):
+            shape = 1, c["n_heads"], c["seq_len"], c["d_model"] // c["n_heads"]
+            self.kept = {block.attn: (torch.zeros(shape), torch.zeros(shape)) for block in blocks}
+            self.length = 0
+
+        def append(self, layer, k, v):
+            end = self.length + k.shape[2]
+            for kept, fresh in zip(self.kept[layer], (k, v)):
+                kept[:, :, self.length:end] = fresh
+            return (kept[:, :, :end] for kept in self.kept[layer])
 
     class Decoder(nn.Module):
         """Gives the loss."""
@@ -78,6 +101,18 @@ def make_model(c):
             x = F.dropout(self.embedding(tokens) + self.positions.weight[: tokens.shape[1]], c["dropout"])
             logits = F.linear(self.final_norm(self.blocks(x)), self.embedding.weight)
             return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+        def generate(self, tokens, count):
+            """The most probable continuation of tokens [1, t], `count` tokens long."""
+            cache = StaticCache(self.blocks)
+            for _ in range(count):
+                end = cache.length + tokens.shape[1]
+                x = self.embedding(tokens) + self.positions.weight[cache.length:end]
+                for block in self.blocks:
+                    x = block.decode(x, cache)
+                cache.length = end
+                tokens = F.linear(self.final_norm(x[:, -1:]), self.embedding.weight).argmax(-1)
+                tokens.item()  # the text is wanted token by token
 
     return Decoder()
 
@@ -113,6 +148,15 @@ class Peer:
             if self.clip > 0:
                 clip_grad_norm_(self.parameters, self.clip)
             self.optimizer.step()
+        return {"seconds": time.perf_counter() - start}
+
+    def generate(self, question):
+        import torch
+
+        prompt = self.tokens.flatten()[:question["prompt"]].view(1, -1)
+        start = time.perf_counter()
+        with torch.inference_mode():
+            self.model.generate(prompt, question["tokens"])
         return {"seconds": time.perf_counter() - start}
 
     def memory(self, _):

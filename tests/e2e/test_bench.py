@@ -166,6 +166,7 @@ def test_decode(recipe):
     (["step", "--threads", "-1"], "--threads"),
     (["step", "--peer", "/nonexistent/python", "--path", "torch-eager"], "cannot be started"),
     (["decode", "--path", "sdpa"], "sdpa"),
+    (["decode", "--path", "torch-eager"], "--peer"),
     (["attention", "--lengths", "0"], "--lengths"),
     (["study", "--path", "torch-eager"], "--peer"),
     (["ops", "--path", "sdpa"], "sdpa"),
@@ -204,6 +205,11 @@ class TestPeer:
     def test_plain(self, recipe):
         assert chosen(bench("step", "--config", recipe, "--scheme", "none", "--path", "torch-eager", "--peer", PEER)) == [
             ("none", "torch-eager")]
+
+    def test_decode(self, recipe):
+        rows = bench("decode", "--config", recipe, "--scheme", "none", "lp:2.5", "--peer", PEER)
+        assert chosen(rows) == [(s, p) for s in ["none", "lp:2.5"] for p in ["fused", "composite", "torch-eager"]]
+        assert all(row["tokens_per_s"] == pytest.approx(200 / row["min_s"]) for row in rows)
 
     def test_a_model_it_does_not_know(self, tmp_path):
         path = tmp_path / "rope.toml"

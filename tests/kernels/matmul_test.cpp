@@ -112,13 +112,15 @@ TEST(Matmul, EveryLayout) {
 }
 
 TEST(Matmul, BlocksOfDepthAndWidth) {
+  expect_case({.rows = 1, .depth = 800, .cols = 1000});
+  expect_case({.rows = 1, .depth = 400, .cols = 390, .add = true});
   expect_case({.rows = 9, .depth = 800, .cols = 1000});
   expect_case({.rows = 9, .depth = 1000, .cols = 800, .b_transposed = true, .add = true});
   expect_case({.rows = 1000, .depth = 500, .cols = 400, .a_transposed = true, .add = true});
 }
 
 TEST(Matmul, SplittingTheRowsChangesNoBit) {
-  const Case s{.rows = 41, .depth = 500, .cols = 77};
+  const Case s{.rows = 41, .depth = 500, .cols = 377};
   const Inputs in(s);
   on_every_target([&] {
     const auto whole = packed_product(s, in);

@@ -10,7 +10,6 @@
 
 #include "kernels/every_target.h"
 #include "kernels/scalar/qk_rows.h"
-#include "kernels/transform_rows.h"
 #include "normlab/base/random.h"
 
 namespace normlab::testing {

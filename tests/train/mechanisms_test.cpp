@@ -68,6 +68,31 @@ TEST(QkClip, ScalesQueriesAndKeysOfHeadsThatWentTooHigh) {
     }
 }
 
+TEST(QkClip, ReadsTheLogitsOfItsOwnStepOnly) {
+  NormScheme scheme = find_scheme("qk-clip");
+  scheme.qk_clip = 0.01;
+  for (const Kernels kernels : {Kernels::composite, Kernels::fused}) {
+    const auto after_a_step = [&](bool pass_before) {
+      Stepper stepper(DecoderLm(small(scheme, kernels), scheme, 11, 3), {});
+      if (pass_before) {  // whose logits are larger: queries and keys are four times as long
+        const auto scale_weights = [&](double factor) {
+          const torch::NoGradGuard no_grad;
+          for (auto& [name, tensor] : stepper.model().parameters())
+            if (name.ends_with("qkv.weight")) tensor.mul_(factor);
+        };
+        scale_weights(4.0);
+        stepper.differentiate({batch()}, {.training = true});
+        stepper.model().loss(batch().inputs, batch().targets, {.training = true});
+        scale_weights(0.25);
+      }
+      stepper.step({batch()}, {.training = true}, no_learning, 1.0);
+      return copies(stepper.model());
+    };
+    auto alone = after_a_step(false), after_another = after_a_step(true);
+    for (auto& [name, tensor] : alone) EXPECT_TRUE(torch::equal(tensor, after_another.at(name))) << name;
+  }
+}
+
 TEST(QkClip, LeavesSmallLogitsAlone) {
   const NormScheme scheme = find_scheme("qk-clip");
   Stepper stepper(DecoderLm(small(scheme, Kernels::fused), scheme, 11, 3), {});

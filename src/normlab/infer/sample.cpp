@@ -28,6 +28,7 @@ int64_t choose_token(const Tensor& logits_v, const SampleOptions& options, int64
 void generate(const DecoderLm& model, std::vector<int64_t> prompt, const SampleOptions& options,
               const std::function<bool(int64_t)>& emit) {
   torch::NoGradGuard no_grad;
+  model.pack_weights();
   const auto window = static_cast<size_t>(model.config().seq_len);
   std::vector<KvCache> caches;
   std::vector<int64_t> text = std::move(prompt);

@@ -98,8 +98,35 @@ void strip(TileArgs t, size_t cols) {
   }
 }
 
+// A single row, as in decoding: four panels of b side by side, whose sums do not wait for each other.
+void strip_of_row(TileArgs t, size_t cols) {
+  constexpr size_t kPanels = 4, kSums = kPanels * kVectors;
+  const F32 df;
+  size_t n = 0;
+  for (; n + kPanels * kPanel <= cols; n += kPanels * kPanel) {
+    const float *HWY_RESTRICT a = t.a, *HWY_RESTRICT b = t.b + n * t.depth;
+    VecF sum[kSums];
+    _Pragma("GCC unroll 16") for (size_t j = 0; j < kSums; ++j) sum[j] = hn::Zero(df);
+    for (size_t k = 0; k < t.depth; ++k) {
+      const VecF left = hn::Set(df, a[k]);
+      _Pragma("GCC unroll 16") for (size_t j = 0; j < kSums; ++j) {
+        const size_t panel = j / kVectors, vector = j % kVectors;
+        sum[j] = hn::MulAdd(left, hn::Load(df, b + panel * kPanel * t.depth + (k * kVectors + vector) * kStep), sum[j]);
+      }
+    }
+    _Pragma("GCC unroll 16") for (size_t j = 0; j < kSums; ++j) {
+      float* to = t.c + n + j * kStep;
+      hn::StoreU(t.add ? hn::Add(sum[j], hn::LoadU(df, to)) : sum[j], df, to);
+    }
+  }
+  t.b += n * t.depth;
+  t.c += n;
+  strip<1, false>(t, cols - n);
+}
+
 template <bool kByColumns, size_t R = kTileRows>
 HWY_INLINE void strip_of(size_t rows, const TileArgs& t, size_t cols) {
+  if constexpr (R == 1 && !kByColumns) return strip_of_row(t, cols);
   if (rows == R) return strip<R, kByColumns>(t, cols);
   if constexpr (R > 1) strip_of<kByColumns, R - 1>(rows, t, cols);
 }

@@ -53,4 +53,9 @@ struct ConstRows {
   ptrdiff_t row_stride = 0;
 };
 
+// y[rows, d] = T(x[rows, d]), with the table of the transform starting at the first row; d <= 256. The bits of a row do
+// not depend on the rows beside it.
+void transform_rows(const RowTransform& transform, const RowAffine& affine, ConstRows x, ptrdiff_t rows, ptrdiff_t d,
+                    Rows y) noexcept;
+
 }  // namespace normlab

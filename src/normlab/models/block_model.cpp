@@ -2,6 +2,8 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+
 #include "normlab/models/decoder_lm.h"
 #include "normlab/models/encoder_decoder.h"
 #include "normlab/models/init.h"
@@ -15,7 +17,7 @@ void BlockModel<Model>::start(uint64_t seed) {
   const auto all = [this](const ParameterVisitor& visitor) { self().visit(visitor); };
   initialise(all, self().config(), self().scheme(), seed);
   constrain_at_start(all, self().scheme());
-  for (auto* blocks : self().stacks())
+  for (const auto& [stack, blocks] : self().stacks())
     for (Block& block : *blocks) block.start();
   all([](const std::string&, Tensor& tensor, Role role) { tensor.requires_grad_(role != Role::state); });
 }
@@ -42,14 +44,22 @@ std::vector<WeightConstraint> BlockModel<Model>::constraints() {
 }
 
 template <class Model>
-void BlockModel<Model>::after_step() {
-  for (auto* blocks : self().stacks())
-    for (Block& block : *blocks) block.after_step();
+LogitMaxima BlockModel<Model>::logit_maxima() const {
+  if (self().scheme().qk_clip <= 0.0) return {};
+  size_t deepest = 0;
+  for (const auto& [stack, blocks] : self().stacks()) deepest = std::max(deepest, blocks->size());
+  return {deepest, self().config().n_heads};
+}
+
+template <class Model>
+void BlockModel<Model>::after_step(LogitMaxima& maxima) {
+  for (const auto& [stack, blocks] : self().stacks())
+    for (Block& block : *blocks) block.after_step(stack, maxima);
 }
 
 template <class Model>
 void BlockModel<Model>::visit_linears(const LinearVisitor& visitor) const {
-  for (const auto* blocks : self().stacks())
+  for (const auto& [stack, blocks] : self().stacks())
     for (const Block& block : *blocks) block.visit_linears(visitor);
 }
 

@@ -9,7 +9,8 @@
 
 namespace normlab {
 
-// `Model` derives from BlockModel<Model> and has config(), scheme(), visit(), stacks() and packed_outside_blocks().
+// `Model` derives from BlockModel<Model> and has config(), scheme(), visit(), stacks() (each with its blocks) and
+// packed_outside_blocks().
 template <class Model>
 class BlockModel {
  public:
@@ -17,8 +18,10 @@ class BlockModel {
   NamedTensors parameters();                               // the trainable ones among them
   std::vector<WeightConstraint> constraints();             // what each of parameters() is held to after a step
   void visit_linears(const LinearVisitor& visitor) const;  // of the blocks
+  // What a step is to record for QK-clip; nothing with a scheme that has none.
+  LogitMaxima logit_maxima() const;
   // What a scheme does after a step besides the constraints: QK-clip, a power iteration of sigma-Reparam.
-  void after_step();
+  void after_step(LogitMaxima& maxima);
   // Lays the weights out for the fused products, until they change: called once per step, before threads share them.
   void pack_weights() const;
   // The same storage behind new leaves, so that threads can run backward on parts of a batch in parallel.

@@ -61,7 +61,7 @@ Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position, Gradien
 }
 
 Tensor DecoderLm::hidden(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
-  const int64_t first_position = caches ? caches->front().length() : 0;
+  const int64_t first_position = caches ? caches->front().length : 0;
   Stream stream{dropout(embed(tokens_bt, first_position, pass.sink),
                         pass.dropout(config_.dropout, 0, DropoutSite::embedding, tokens_bt.size(1)))};
   const RopeTable* rope = rope_.cos.defined() ? &rope_ : nullptr;

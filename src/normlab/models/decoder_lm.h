@@ -30,8 +30,8 @@ class DecoderLm : public BlockModel<DecoderLm> {
 
  private:
   friend class BlockModel<DecoderLm>;
-  auto stacks() { return std::array{&blocks_}; }
-  auto stacks() const { return std::array{&blocks_}; }
+  auto stacks() { return std::array{std::pair(Stack::layers, &blocks_)}; }
+  auto stacks() const { return std::array{std::pair(Stack::layers, &blocks_)}; }
   PackedProducts packed_outside_blocks() const { return {{head_weight(), packed_head_.get()}}; }
 
   const torch::Tensor& head_weight() const { return head_.defined() ? head_ : embedding_; }

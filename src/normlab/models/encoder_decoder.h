@@ -78,8 +78,8 @@ class EncoderDecoder : public BlockModel<EncoderDecoder> {
 
  private:
   friend class BlockModel<EncoderDecoder>;
-  auto stacks() { return std::array{&encoder_, &decoder_}; }
-  auto stacks() const { return std::array{&encoder_, &decoder_}; }
+  auto stacks() { return std::array{std::pair(Stack::encoder, &encoder_), std::pair(Stack::decoder, &decoder_)}; }
+  auto stacks() const { return std::array{std::pair(Stack::encoder, &encoder_), std::pair(Stack::decoder, &decoder_)}; }
   PackedProducts packed_outside_blocks() const { return {}; }  // the head has other rows in each batch
 
   torch::Tensor words() const;

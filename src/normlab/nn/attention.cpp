@@ -22,11 +22,6 @@ QkAffineTensors make_affine(const ModelConfig& config, const NormScheme& scheme,
 
 }  // namespace
 
-void KvCache::append(const Tensor& k_hat, const Tensor& v) {
-  k_hat_bshd = k_hat_bshd.defined() ? torch::cat({k_hat_bshd, k_hat}, 1) : k_hat;
-  v_bshd = v_bshd.defined() ? torch::cat({v_bshd, v}, 1) : v;
-}
-
 Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options,
                      AttentionKind kind)
     : kind_(kind),
@@ -40,7 +35,6 @@ Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int la
       qk_clip_(scheme.qk_clip),
       gain_on_(scheme.gain_on),
       form_(attention_form(scheme, {config.d_head, config.d_model})),
-      max_logits_(qk_clip_ > 0.0 ? std::make_shared<MaxLogits>(n_heads_) : nullptr),
       out_(n_heads_ * d_head_, config.d_model, config.bias, fused_, options),
       q_affine_(make_affine(config, scheme, config.n_heads, options)),
       k_affine_(make_affine(config, scheme, config.n_kv_heads, options)),
@@ -95,16 +89,8 @@ Tensor Attention::operator()(const Tensor& x_btc, const Pass& pass, const Tensor
     counts.stats =
         pass.observer->attention({pass.stack, layer_}, {{qkv, n_heads_, n_kv_heads_, n_kv_heads_}}, call, used, pass);
 
-  Tensor mixed;
-  if (cache) {
-    const int64_t first = cache->length();
-    const auto parts = qkv.split_with_sizes({n_heads_, n_kv_heads_, n_kv_heads_}, 2);
-    cache->append(normalise_keys(parts[1], call, used, first), parts[2]);
-    mixed = attend(normalise_queries(parts[0], call, used, first), cache->k_hat_bshd, cache->v_bshd, call,
-                   counts.max_logits);
-  } else {
-    mixed = attention(qkv, n_heads_, call, used, counts);
-  }
+  const Tensor mixed =
+      cache ? cached_attention(qkv, n_heads_, call, used, *cache) : attention(qkv, n_heads_, call, used, counts);
   return out_(mixed.reshape({b, t, n_heads_ * d_head_}), pass.sink);
 }
 
@@ -124,16 +110,15 @@ void Attention::visit(const std::string& name, const ParameterVisitor& visitor) 
   if (raw_p_.defined()) visitor(name + ".qk_p", raw_p_, Role::qk_p);
 }
 
-void Attention::scale_head(const Linear& map, int64_t head, double factor) const {
+void Attention::scale_head(Linear& map, int64_t head, double factor) {
   map.weight.narrow(0, head * d_head_, d_head_).mul_(factor);
   if (map.bias.defined()) map.bias.narrow(0, head * d_head_, d_head_).mul_(factor);
 }
 
-void Attention::clip_logits() {
-  if (qk_clip_ <= 0.0) return;
+void Attention::clip_logits(const MaxLogits& largest_logits) {
   const torch::NoGradGuard no_grad;
   for (int64_t head = 0; head < n_heads_; ++head) {
-    const double largest = max_logits_->of(static_cast<size_t>(head));
+    const double largest = largest_logits.of(static_cast<size_t>(head));
     if (!(largest > qk_clip_)) continue;
     const double gamma = qk_clip_ / largest;
     // A key head that several queries share stays as it is, as the shared keys of Kimi K2 do.
@@ -142,7 +127,6 @@ void Attention::clip_logits() {
     scale_head(self ? qkv_ : q_, head, own_keys ? std::sqrt(gamma) : gamma);
     if (own_keys) scale_head(self ? qkv_ : kv_, self ? n_heads_ + head : head, std::sqrt(gamma));
   }
-  max_logits_->reset();
 }
 
 void Attention::visit_linears(const LinearVisitor& visitor) const {

@@ -1,23 +1,16 @@
 // Multi-head attention with normalised queries and keys: projection, normalised attention, output projection.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "normlab/config/model_config.h"
 #include "normlab/nn/linear.h"
+#include "normlab/nn/logit_maxima.h"
 #include "normlab/nn/pass.h"
 #include "normlab/nn/scaled_parameter.h"
-#include "normlab/ops/attention.h"
+#include "normlab/ops/decode.h"
 
 namespace normlab {
-
-// Keys (normalised and rotated once) and values of the tokens decoded so far, one layer.
-struct KvCache {
-  torch::Tensor k_hat_bshd, v_bshd;
-  int64_t length() const { return k_hat_bshd.defined() ? k_hat_bshd.size(1) : 0; }
-  void append(const torch::Tensor& k_hat, const torch::Tensor& v);
-};
 
 enum class AttentionKind { self, cross };  // cross: queries of the stream, keys and values of Pass::memory
 
@@ -32,16 +25,18 @@ class Attention {
                            const RopeTable* rope, KvCache* cache = nullptr) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit_linears(const LinearVisitor& visitor) const;
-  // QK-clip: scales W_q and W_k of heads whose logits went above the limit since the last call.
-  void clip_logits();
+  // QK-clip: scales W_q and W_k of heads whose logits went above the limit.
+  void clip_logits(const MaxLogits& largest);
 
  private:
-  void scale_head(const Linear& map, int64_t head, double factor) const;
+  void scale_head(Linear& map, int64_t head, double factor);
   AttentionCall call_of(const Pass& pass, const RopeTable* rope, int64_t t) const;
   // The learned values as they are used.
   AttentionWeights weights(const torch::Tensor& model_gain) const;
-  // Where a pass of training looks for the largest logits; null where nothing is clipped.
-  MaxLogits* max_logits(const Pass& pass) const { return pass.training ? max_logits_.get() : nullptr; }
+  // Where the pass wants the largest logits of each head; null: not wanted.
+  MaxLogits* max_logits(const Pass& pass) const {
+    return pass.maxima ? pass.maxima->at({kind_ == AttentionKind::cross ? Stack::cross : pass.stack, layer_}) : nullptr;
+  }
   torch::Tensor attend_memory(const torch::Tensor& x_btc, const Pass& pass, const AttentionCall& call,
                               const AttentionWeights& weights) const;
   torch::Tensor decode(const torch::Tensor& x_r1c, BeamState& beams, const AttentionCall& call,
@@ -55,9 +50,8 @@ class Attention {
   double qk_clip_ = 0.0;
   GainOn gain_on_ = GainOn::queries;
   AttentionForm form_;
-  std::shared_ptr<MaxLogits> max_logits_;  // of QK-clip, shared by all copies; null: not clipped
-  Linear qkv_;                             // rows: all queries, all keys, all values
-  Linear q_, kv_;                          // of cross-attention, instead
+  Linear qkv_;     // rows: all queries, all keys, all values
+  Linear q_, kv_;  // of cross-attention, instead
   Linear out_;
   QkAffineTensors q_affine_, k_affine_;
   ScaledParameter gain_;  // [1], [h] or [h * d]; undefined when shared by the model or absent

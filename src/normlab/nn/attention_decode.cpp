@@ -7,22 +7,6 @@ namespace normlab {
 
 using torch::Tensor;
 
-namespace {
-
-// PyTorch's powers differ in the last bit between whole vectors and what is left over at the end of a tensor. Rows are
-// filled up so that nothing is: the bits of a row must not depend on how many are decoded beside it.
-template <class Normalise>
-Tensor in_whole_vectors(const Tensor& x_bthd, const Normalise& normalise) {
-  constexpr int64_t two_vectors = 16;
-  const Tensor rows = x_bthd.reshape({-1, 1, x_bthd.size(2), x_bthd.size(3)});
-  const int64_t n = rows.size(0), left_over = n % two_vectors;
-  const Tensor whole =
-      left_over == 0 ? rows : torch::constant_pad_nd(rows, {0, 0, 0, 0, 0, 0, 0, two_vectors - left_over});
-  return normalise(whole).narrow(0, 0, n).reshape(x_bthd.sizes());
-}
-
-}  // namespace
-
 Tensor Attention::attend_memory(const Tensor& x_btc, const Pass& pass, const AttentionCall& call,
                                 const AttentionWeights& weights) const {
   const Tensor& memory = pass.memory->x_bsc;
@@ -46,23 +30,18 @@ Tensor Attention::decode(const Tensor& x_r1c, BeamState& beams, const AttentionC
     if (!beams.has_memory(layer_)) {
       const Tensor& memory = beams.memory().x_bsc;
       const auto kv = kv_(memory).view({memory.size(0), memory.size(1), 2 * n_kv_heads_, d_head_}).chunk(2, 2);
-      const auto keys = in_whole_vectors(kv[0], [&](const Tensor& k) { return normalise_keys(k, call, weights, 0); });
-      beams.set_memory(layer_, keys, kv[1]);
+      const Tensor keys = kv[0].reshape({-1, 1, n_kv_heads_, d_head_});  // without positions
+      beams.set_memory(layer_, decoded_keys(keys, call, weights, 0).view(kv[0].sizes()), kv[1]);
     }
     const Tensor q = q_(x_r1c).view({rows, 1, n_heads_, d_head_});
-    const auto q_hat = in_whole_vectors(q, [&](const Tensor& x) { return normalise_queries(x, call, weights, 0); });
-    mixed = beams.attend_memory(layer_, q_hat, call);
+    mixed = beams.attend_memory(layer_, decoded_queries(q, call, weights, 0), call);
   } else {
     const auto parts = qkv_(x_r1c)
                            .view({rows, 1, n_heads_ + 2 * n_kv_heads_, d_head_})
                            .split_with_sizes({n_heads_, n_kv_heads_, n_kv_heads_}, 2);
     const int64_t position = beams.position();
-    const auto k_hat =
-        in_whole_vectors(parts[1], [&](const Tensor& k) { return normalise_keys(k, call, weights, position); });
-    const auto q_hat =
-        in_whole_vectors(parts[0], [&](const Tensor& q) { return normalise_queries(q, call, weights, position); });
-    beams.append(layer_, k_hat, parts[2]);
-    mixed = beams.attend(layer_, q_hat, call);
+    beams.append(layer_, decoded_keys(parts[1], call, weights, position), parts[2]);
+    mixed = beams.attend(layer_, decoded_queries(parts[0], call, weights, position), call);
   }
   return out_(mixed.reshape({rows, 1, n_heads_ * d_head_}));
 }

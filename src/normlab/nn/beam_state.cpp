@@ -2,10 +2,9 @@
 
 #include <ATen/Parallel.h>
 
-#include <cmath>
 #include <numeric>
 
-#include "normlab/kernels/decode_attention.h"
+#include "normlab/ops/decode.h"
 
 namespace normlab {
 namespace {
@@ -25,21 +24,24 @@ Tensor to_tensor(const std::vector<int64_t>& index, const Tensor& like) {
   return torch::tensor(index, torch::kInt64).to(like.device());
 }
 
-// decode_attention for every row; `unit_of` names a row's keys.
-template <class UnitOf>
-Tensor attend_rows(const Tensor& q_r1hd, int64_t key_heads, const AttentionCall& call, const UnitOf& unit_of) {
+// The keys and values that a row sees; null slots: 0, 1, 2, ...
+struct RowKeys {
+  const float *k, *v;
+  const int32_t* slots;
+  int64_t count;
+};
+
+// decode_attention for every row.
+template <class KeysOf>
+Tensor attend_rows(const Tensor& q_r1hd, int64_t key_heads, const AttentionCall& call, const KeysOf& keys_of) {
   const Tensor q = q_r1hd.contiguous(), o = torch::empty_like(q);
   const int64_t heads = q.size(2), d = q.size(3);
   at::parallel_for(0, q.size(0), /*grain_size=*/8, [&](int64_t begin, int64_t end) {
     std::vector<float> weights;
     for (int64_t row = begin; row < end; ++row) {
-      DecodeAttention unit = unit_of(static_cast<size_t>(row));
-      unit.heads = static_cast<size_t>(heads);
-      unit.group = static_cast<size_t>(heads / key_heads);
-      unit.d = static_cast<size_t>(d);
-      const double factor = call.form.row_scale == RowScale::log_n ? std::log(static_cast<double>(unit.keys)) : 1.0;
-      unit.scale = static_cast<float>(call.form.logit_scale * factor);
-      unit.soft_cap = static_cast<float>(call.form.soft_cap);
+      const RowKeys kept = keys_of(static_cast<size_t>(row));
+      DecodeAttention unit = decode_unit(call, heads, key_heads, d, kept.count);
+      unit.k = kept.k, unit.v = kept.v, unit.slots = kept.slots;
       unit.q = q.const_data_ptr<float>() + row * heads * d;
       unit.o = o.mutable_data_ptr<float>() + row * heads * d;
       if (weights.size() < unit.keys) weights.resize(unit.keys);
@@ -127,7 +129,7 @@ Tensor BeamState::attend(int layer, const Tensor& q_hat_r1hd, const AttentionCal
   if (!fused_) return normlab::attend(q_hat_r1hd, at.k, at.v, call);
   const float *k = at.k.const_data_ptr<float>(), *v = at.v.const_data_ptr<float>();
   return attend_rows(q_hat_r1hd, at.k.size(1), call, [&](size_t row) {
-    return DecodeAttention{.k = k, .v = v, .slots = slots_of_[row].data(), .keys = slots_of_[row].size()};
+    return RowKeys{k, v, slots_of_[row].data(), static_cast<int64_t>(slots_of_[row].size())};
   });
 }
 
@@ -152,9 +154,7 @@ Tensor BeamState::attend_memory(int layer, const Tensor& q_hat_r1hd, const Atten
   const int64_t sentence_size = at.memory_k.size(1) * at.memory_k.size(2) * d;
   return attend_rows(q_hat_r1hd, at.memory_k.size(2), call, [&](size_t row) {
     const int64_t sentence = sentence_of_[row];
-    return DecodeAttention{.k = k + sentence * sentence_size,
-                           .v = v + sentence * sentence_size,
-                           .keys = static_cast<size_t>(lengths[sentence])};
+    return RowKeys{k + sentence * sentence_size, v + sentence * sentence_size, nullptr, lengths[sentence]};
   });
 }
 

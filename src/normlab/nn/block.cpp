@@ -107,9 +107,10 @@ void Block::start() {
   });
 }
 
-void Block::after_step() {
-  attn_.clip_logits();
-  if (with_cross_) cross_.clip_logits();
+void Block::after_step(Stack stack, LogitMaxima& maxima) {
+  if (const MaxLogits* largest = maxima.at({stack, layer_})) attn_.clip_logits(*largest);
+  if (const MaxLogits* largest = with_cross_ ? maxima.at({Stack::cross, layer_}) : nullptr)
+    cross_.clip_logits(*largest);
   visit_linears([](const Linear& linear) { linear.power_iterations(1); });
 }
 

@@ -22,7 +22,7 @@ class Block {
   void visit_linears(const LinearVisitor& visitor) const;
   // What a scheme keeps beside the loss: spectral norms, clipped logits. After the weights are drawn, and after a step.
   void start();
-  void after_step();
+  void after_step(Stack stack, LogitMaxima& maxima);
 
  private:
   int layer_ = 0;

@@ -10,6 +10,7 @@ namespace normlab {
 
 class BeamState;
 class GradientSink;
+class LogitMaxima;
 class Observer;
 
 // The encoder's output, which the cross-attention of a decoder reads.
@@ -41,7 +42,8 @@ struct Pass {
   BeamState* beams = nullptr;        // not null: one new token per row, beside what the state remembers
   Observer* observer = nullptr;      // null: nobody looks
   GradientSink* sink = nullptr;      // of weights' gradients; null: autograd gets all of them
-  Stack stack = Stack::layers;       // whose layers this pass goes through, for the observer
+  LogitMaxima* maxima = nullptr;     // of QK-clip; null: not recorded
+  Stack stack = Stack::layers;       // whose layers this pass goes through, for observer and maxima
   // Dropout of one site of one layer, for a tensor with `rows` rows per sequence.
   Dropout dropout(double rate, int layer, DropoutSite site, int64_t rows) const {
     if (!training || rate <= 0.0) return {};

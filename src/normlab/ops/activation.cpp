@@ -1,8 +1,7 @@
 #include "normlab/ops/activation.h"
 
-#include <torch/autograd.h>
-
 #include "normlab/kernels/column_sums.h"
+#include "normlab/ops/apply_fused.h"
 #include "normlab/ops/first_derivative.h"
 #include "normlab/ops/float_data.h"
 #include "normlab/ops/parallel_rows.h"
@@ -26,6 +25,7 @@ struct FusedActivation : torch::autograd::Function<FusedActivation> {
     parallel_rows(static_cast<size_t>(x.numel()) / spec.cols, spec.cols, [&](RowRange rows) {
       activation_forward(spec, x.const_data_ptr<float>(), y.mutable_data_ptr<float>(), rows);
     });
+    if (!context) return y;
     context->save_for_backward({x, scale});
     context->saved_data["kind"] = kind;
     return y;
@@ -57,7 +57,7 @@ struct FusedActivation : torch::autograd::Function<FusedActivation> {
 }  // namespace
 
 Tensor activate(const Tensor& x_in, Activation kind, bool fused, const Tensor& scale) {
-  if (fused) return FusedActivation::apply(x_in, static_cast<int64_t>(kind), given(scale));
+  if (fused) return apply_fused<FusedActivation>(x_in, static_cast<int64_t>(kind), given(scale));
   const Tensor x = scale.defined() ? x_in * scale : x_in;
   switch (kind) {
     case Activation::gelu:

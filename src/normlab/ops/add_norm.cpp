@@ -1,9 +1,8 @@
 #include "normlab/ops/add_norm.h"
 
-#include <torch/autograd.h>
-
 #include "normlab/kernels/column_sums.h"
 #include "normlab/kernels/layer_norm.h"
+#include "normlab/ops/apply_fused.h"
 #include "normlab/ops/first_derivative.h"
 #include "normlab/ops/float_data.h"
 #include "normlab/ops/lp_norm.h"
@@ -41,9 +40,11 @@ struct FusedAddNorm : torch::autograd::Function<FusedAddNorm> {
                            .mean = mutable_data(mean),
                            .rstd = mutable_data(rstd)};
     parallel_rows(call->rows, spec.cols, [&](RowRange rows) { norm_forward(spec, args, rows); });
-    context->save_for_backward({branch.defined() ? sum : x, mean, rstd, weight, bias});
-    context->saved_data["call"] = c10::IValue::make_capsule(call);
-    context->set_materialize_grads(false);
+    if (context) {
+      context->save_for_backward({branch.defined() ? sum : x, mean, rstd, weight, bias});
+      context->saved_data["call"] = c10::IValue::make_capsule(call);
+      context->set_materialize_grads(false);
+    }
     return branch.defined() ? variable_list{y, sum} : variable_list{y};
   }
 
@@ -96,7 +97,8 @@ NormedSum fused_add_norm(const Tensor& x, const Tensor& branch, const Dropout& h
   call->spec.dropout_key.k0 += static_cast<uint32_t>(how.first_row);
   call->rows = static_cast<size_t>(x.numel() / x.size(-1));
   call->has_branch = branch.defined();
-  const variable_list out = FusedAddNorm::apply(x, given(branch), given(weights.weight), given(weights.bias), call);
+  const variable_list out =
+      apply_fused<FusedAddNorm>(x, given(branch), given(weights.weight), given(weights.bias), call);
   return {.sum = branch.defined() ? out[1] : x, .y = out[0]};
 }
 

@@ -1,13 +1,13 @@
 #include "normlab/ops/attention_fused.h"
 
 #include <ATen/Parallel.h>
-#include <torch/autograd.h>
 
 #include <array>
 
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
 #include "normlab/kernels/attention.h"
+#include "normlab/ops/apply_fused.h"
 #include "normlab/ops/first_derivative.h"
 #include "normlab/ops/float_data.h"
 
@@ -27,7 +27,7 @@ struct FusedCall : torch::CustomClassHolder {
   int64_t first_key_head = 0;  // in a row of keys: after the queries, or 0 where these have a tensor of their own
   int64_t first_row = 0;       // of dropout
   Tensor key_lengths;          // [b] or undefined
-  Tensor cos, sin;             // of RoPE
+  Tensor cos, sin;             // of RoPE: the spec points into them
   Tensor row_scale;            // [1, t], [b, t] or undefined
 
   int64_t units() const { return batch * n_kv_heads; }
@@ -53,7 +53,7 @@ c10::intrusive_ptr<FusedCall> make_call(const Tensor& q, const Tensor& kv, int64
   if (of.key_lengths_b.defined()) call->key_lengths = of.key_lengths_b.contiguous();
   call->gain_size = weights.gain.defined() ? weights.gain.numel() : 0;
   call->first_row = of.dropout.first_row;
-  if (of.rope) call->cos = of.rope->cos.slice(0, 0, t), call->sin = of.rope->sin.slice(0, 0, t);
+  if (of.rope) call->cos = of.rope->cos, call->sin = of.rope->sin;
   if (form.row_scale == RowScale::log_n) call->row_scale = visible_keys(t, s, of).log().to(torch::kFloat32);
   AttentionSpec& spec = call->spec;
   spec.tq = t, spec.tk = s;
@@ -66,13 +66,7 @@ c10::intrusive_ptr<FusedCall> make_call(const Tensor& q, const Tensor& kv, int64
   for (const Tensor& affine : {weights.q_affine.weight, weights.q_affine.bias})
     if (affine.defined() && affine.numel() != d) spec.q_affine_head = d;
   spec.channel_gain = call->gain_size == n_heads * d && d > 1;
-  spec.k = {.norm = form.qk,
-            .p = static_cast<float>(form.p),
-            .eps = static_cast<float>(form.qk_eps),
-            .order = form.order,
-            .pairing = of.rope ? of.rope->pairing : RopePairing::half,
-            .cos = data(call->cos),
-            .sin = data(call->sin)};
+  spec.k = row_transform(of, /*first_position=*/0);
   spec.q = spec.k;
   spec.dropout = static_cast<float>(of.dropout.rate);
   spec.dropout_key = of.dropout.key;
@@ -81,12 +75,6 @@ c10::intrusive_ptr<FusedCall> make_call(const Tensor& q, const Tensor& kv, int64
   spec.q_head = spec.o_head = d;
   spec.o_row = n_heads * d;
   return call;
-}
-
-// Where the entries of `head` start in a tensor of [d] or [h * d].
-const float* affine_of(const Tensor& affine, int64_t head, int64_t d) {
-  if (!affine.defined()) return nullptr;
-  return affine.const_data_ptr<float>() + (affine.numel() == d ? 0 : head * d);
 }
 
 // The tensors of unit u = (batch row, key head), with the gain expanded to all heads.
@@ -184,6 +172,7 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
       }
     });
     call->counts = {};
+    if (!context) return o;
     variable_list saved(in.begin(), in.end());
     saved.insert(saved.end(), {o, lse});
     context->save_for_backward(saved);
@@ -255,12 +244,29 @@ Tensor run_fused(const Tensor& q, const Tensor& kv, int64_t n_heads, const Atten
                 "model.kernels=composite.");
   const auto call = make_call(q, kv, n_heads, of, weights);
   call->counts = counts;
-  return FusedAttention::apply(q, kv.is_same(q) ? std::nullopt : std::optional(kv), given(weights.gain),
-                               given(weights.p), given(weights.q_affine.weight), given(weights.q_affine.bias),
-                               given(weights.k_affine.weight), given(weights.k_affine.bias), call);
+  return apply_fused<FusedAttention>(q, kv.is_same(q) ? std::nullopt : std::optional(kv), given(weights.gain),
+                                     given(weights.p), given(weights.q_affine.weight), given(weights.q_affine.bias),
+                                     given(weights.k_affine.weight), given(weights.k_affine.bias), call);
 }
 
 }  // namespace
+
+RowTransform row_transform(const AttentionCall& call, int64_t first_position) {
+  RowTransform rows{.norm = call.form.qk,
+                    .p = static_cast<float>(call.form.p),
+                    .eps = static_cast<float>(call.form.qk_eps),
+                    .order = call.form.order};
+  if (!call.rope) return rows;
+  const int64_t first = first_position * call.rope->cos.size(1);
+  rows.pairing = call.rope->pairing;
+  rows.cos = data(call.rope->cos) + first, rows.sin = data(call.rope->sin) + first;
+  return rows;
+}
+
+const float* affine_of(const Tensor& affine, int64_t head, int64_t d) {
+  if (!affine.defined()) return nullptr;
+  return affine.const_data_ptr<float>() + (affine.numel() == d ? 0 : head * d);
+}
 
 Tensor fused_attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionCall& call,
                        const AttentionWeights& weights, const AttentionCounts& counts) {

@@ -1,9 +1,9 @@
 #include "normlab/ops/embedding.h"
 
 #include <ATen/Parallel.h>
-#include <torch/autograd.h>
 
 #include "normlab/kernels/embedding.h"
+#include "normlab/ops/apply_fused.h"
 #include "normlab/ops/first_derivative.h"
 
 namespace normlab {
@@ -15,8 +15,10 @@ using torch::autograd::variable_list;
 
 struct FusedEmbedding : torch::autograd::Function<FusedEmbedding> {
   static Tensor forward(AutogradContext* context, const Tensor& table, const Tensor& index, GradientSink* sink) {
-    context->save_for_backward({table, index});
-    context->saved_data["sum"] = sink ? sink->find(table) : Tensor();
+    if (context) {
+      context->save_for_backward({table, index});
+      context->saved_data["sum"] = sink ? sink->find(table) : Tensor();
+    }
     return torch::embedding(table, index);
   }
 
@@ -41,7 +43,7 @@ struct FusedEmbedding : torch::autograd::Function<FusedEmbedding> {
 }  // namespace
 
 Tensor embedding(const Tensor& table_vc, const Tensor& index, bool fused, GradientSink* sink) {
-  return fused ? FusedEmbedding::apply(table_vc, index, sink) : torch::embedding(table_vc, index);
+  return fused ? apply_fused<FusedEmbedding>(table_vc, index, sink) : torch::embedding(table_vc, index);
 }
 
 }  // namespace normlab

@@ -1,10 +1,9 @@
 // Equations: kernels/lerp_norm.h.
 #include "normlab/ops/lerp_norm.h"
 
-#include <torch/autograd.h>
-
 #include "normlab/kernels/column_sums.h"
 #include "normlab/kernels/lerp_norm.h"
+#include "normlab/ops/apply_fused.h"
 #include "normlab/ops/first_derivative.h"
 #include "normlab/ops/float_data.h"
 #include "normlab/ops/lp_norm.h"
@@ -32,7 +31,7 @@ struct FusedLerpNorm : torch::autograd::Function<FusedLerpNorm> {
                            .b_scale = mutable_data(b_scale),
                            .z_scale = mutable_data(z_scale)};
     parallel_rows(rows, cols, [&](RowRange range) { lerp_norm_forward(args, cols, range); });
-    context->save_for_backward({h, branch, alpha, out, b_scale, z_scale});
+    if (context) context->save_for_backward({h, branch, alpha, out, b_scale, z_scale});
     return out;
   }
 
@@ -64,7 +63,7 @@ struct FusedLerpNorm : torch::autograd::Function<FusedLerpNorm> {
 }  // namespace
 
 Tensor lerp_norm(const Tensor& h, const Tensor& branch, const Tensor& alpha, bool fused) {
-  if (fused) return FusedLerpNorm::apply(h, branch, alpha.expand({h.size(-1)}));
+  if (fused) return apply_fused<FusedLerpNorm>(h, branch, alpha.expand({h.size(-1)}));
   return lp_normalize(h + alpha * (lp_normalize(branch, 2.0, unit_eps) - h), 2.0, unit_eps);
 }
 

@@ -1,8 +1,9 @@
 #include "normlab/ops/linear.h"
 
-#include <torch/autograd.h>
+#include <algorithm>
 
 #include "normlab/kernels/column_sums.h"
+#include "normlab/ops/apply_fused.h"
 #include "normlab/ops/first_derivative.h"
 
 namespace normlab {
@@ -31,10 +32,12 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
     const MatrixSize size = size_of(x, weight);
     std::vector<int64_t> shape = x.sizes().vec();
     shape.back() = size.out;
-    // A copy even of a single row: the product is added to it.
-    const Tensor y =
-        bias ? bias->expand(shape).clone(torch::MemoryFormat::Contiguous) : torch::empty(shape, x.options());
-    product_forward(size, x.const_data_ptr<float>(), *call->packed, bias.has_value(), y.mutable_data_ptr<float>());
+    const Tensor y = torch::empty(shape, x.options());
+    auto* const to = y.mutable_data_ptr<float>();
+    for (int64_t row = 0; bias && row < size.rows; ++row)  // the product is added to it
+      std::copy_n(bias->const_data_ptr<float>(), size.out, to + row * size.out);
+    product_forward(size, x.const_data_ptr<float>(), *call->packed, bias.has_value(), to);
+    if (!context) return y;
     context->save_for_backward({x, weight});
     context->saved_data["bias"] = bias.has_value();  // an absent input has no index in needs_input_grad()
     context->saved_data["call"] = c10::IValue::make_capsule(call);
@@ -83,7 +86,7 @@ Tensor fused_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
     own->pack(weight);
     call->packed = own;
   }
-  return FusedLinear::apply(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, call);
+  return apply_fused<FusedLinear>(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, call);
 }
 
 }  // namespace normlab

@@ -1,10 +1,9 @@
 // Equations: kernels/weighted_sum.h.
 #include "normlab/ops/weighted_sum.h"
 
-#include <torch/autograd.h>
-
 #include "normlab/kernels/column_sums.h"
 #include "normlab/kernels/weighted_sum.h"
+#include "normlab/ops/apply_fused.h"
 #include "normlab/ops/first_derivative.h"
 #include "normlab/ops/float_data.h"
 #include "normlab/ops/parallel_rows.h"
@@ -24,7 +23,7 @@ struct FusedWeightedSum : torch::autograd::Function<FusedWeightedSum> {
     const Tensor y = torch::empty_like(h);
     const WeightedSum args{.h = data(h), .b = data(b), .a = data(a), .c = data(c)};
     parallel_rows(rows, cols, [&](RowRange range) { weighted_sum_forward(args, mutable_data(y), cols, range); });
-    context->save_for_backward({h, a, b, c});
+    if (context) context->save_for_backward({h, a, b, c});
     return y;
   }
 
@@ -58,7 +57,7 @@ struct FusedWeightedSum : torch::autograd::Function<FusedWeightedSum> {
 Tensor weighted_sum(const WeightedPair& of, bool fused) {
   if (!fused) return of.h * of.a + of.b * of.c;
   const int64_t cols = of.h.size(-1);
-  return FusedWeightedSum::apply(of.h, of.a.expand({cols}), of.b, of.c.expand({cols}));
+  return apply_fused<FusedWeightedSum>(of.h, of.a.expand({cols}), of.b, of.c.expand({cols}));
 }
 
 }  // namespace normlab

@@ -60,7 +60,8 @@ template <class Model, class ModelBatch>
 BasicStepper<Model, ModelBatch>::BasicStepper(Model model, const OptimizerSettings& settings)
     : replicas_(replicate(std::move(model))),
       optimizer_(make_optimizer(settings, trained_parameters(replicas_.front()),
-                                replicas_.front().config().kernels == Kernels::fused)) {
+                                replicas_.front().config().kernels == Kernels::fused)),
+      maxima_(replicas_.front().logit_maxima()) {
   for (Model& replica : replicas_) parameters_.push_back(tensors_of(replica));
   sinks_.resize(replicas_.size());
 }
@@ -129,10 +130,12 @@ double BasicStepper<Model, ModelBatch>::differentiate(const std::vector<ModelBat
 template <class Model, class ModelBatch>
 StepResult BasicStepper<Model, ModelBatch>::step(const std::vector<ModelBatch>& batches, Pass pass, double lr,
                                                  double clip) {
+  maxima_.reset();
+  pass.maxima = &maxima_;
   StepResult result{.loss = differentiate(batches, pass)};
   if (std::isfinite(result.loss)) result.grad_norm = optimizer_->step(gradients(), lr, clip);
   result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
-  if (result.finite) model().after_step();
+  if (result.finite) model().after_step(maxima_);
   return result;
 }
 

@@ -51,6 +51,7 @@ class BasicStepper {
   std::vector<std::vector<torch::Tensor>> parameters_;  // of each replica, the same storage
   std::vector<GradientSink> sinks_;                     // of each replica, for the parts of a batch after its first
   std::unique_ptr<Optimizer> optimizer_;
+  LogitMaxima maxima_;  // of the step, over all replicas
 };
 
 using Stepper = BasicStepper<DecoderLm, Batch>;

@@ -103,6 +103,9 @@ nlohmann::json Peer::answer() {
 }
 
 double Peer::step() { return ask({{"cmd", "step"}}).value("seconds", 0.0); }
+double Peer::generate(int prompt_tokens, int new_tokens) {
+  return ask({{"cmd", "generate"}, {"prompt", prompt_tokens}, {"tokens", new_tokens}}).value("seconds", 0.0);
+}
 void Peer::start_steps(int count) { process_.write_line(nlohmann::json{{"cmd", "step"}, {"count", count}}.dump()); }
 double Peer::finish_steps() { return answer().value("seconds", 0.0); }
 

@@ -16,7 +16,8 @@ class Peer {
   // Starts a command that has its model already.
   explicit Peer(const std::vector<std::string>& command);
 
-  double step();  // seconds of one training step; 0 after a request to stop
+  double step();                                       // seconds of one training step; 0 after a request to stop
+  double generate(int prompt_tokens, int new_tokens);  // seconds of a text, token by token
   // The same for many steps in two halves, so that several processes can work at the same time.
   void start_steps(int count);
   double finish_steps();

@@ -1,13 +1,12 @@
-// Runs the vector code of qk_rows-inl.h on the instruction set in use.
+// Rows of q or k on their own, as decoding needs them; the attention kernels have qk_rows-inl.h inside.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/transform_rows.cpp"
+#define HWY_TARGET_INCLUDE "normlab/kernels/qk_rows.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
 #include <hwy/highway.h>
 
 #include <algorithm>
 
-#include "kernels/transform_rows.h"
 #include "normlab/kernels/qk_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -41,8 +40,8 @@ namespace normlab {
 
 HWY_EXPORT(transform_all);
 
-void testing::transform_rows(const RowTransform& transform, const RowAffine& affine, ConstRows x, ptrdiff_t rows,
-                             ptrdiff_t d, Rows y) {
+void transform_rows(const RowTransform& transform, const RowAffine& affine, ConstRows x, ptrdiff_t rows, ptrdiff_t d,
+                    Rows y) noexcept {
   HWY_DYNAMIC_DISPATCH(transform_all)(transform, affine, x, rows, d, y);
 }
 

@@ -1,0 +1,140 @@
+// Decoding with kept keys against attention over the whole sequence, and the fused form against the composite one.
+#include "normlab/ops/decode.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace normlab {
+namespace {
+
+using torch::Tensor;
+constexpr int64_t batch = 3, length = 70, heads = 4, kv_heads = 2, d = 12;
+
+struct Case {
+  AttentionForm form;
+  int64_t gains = 0;   // entries of the gain
+  int64_t affine = 0;  // 1: shared by the heads, 2: each has its own
+  bool bias = false, learned_p = false, rope = true;
+};
+
+std::vector<Case> cases() {
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const auto norm = [](QkNorm qk, double p = 2.0) { return AttentionForm{.qk = qk, .p = p, .logit_scale = 0.8}; };
+  std::vector<Case> list = {
+      {.form = norm(QkNorm::none)},
+      {.form = norm(QkNorm::none), .gains = heads, .rope = false},
+      {.form = norm(QkNorm::lp, 2.5), .gains = 1},
+      {.form = norm(QkNorm::lp, inf), .gains = heads},
+      {.form = norm(QkNorm::lp), .gains = heads * d},
+      {.form = norm(QkNorm::lp), .learned_p = true},
+      {.form = norm(QkNorm::rms), .affine = 1},
+      {.form = norm(QkNorm::rms), .affine = 2},
+      {.form = norm(QkNorm::layer), .affine = 2, .bias = true},
+      {.form = norm(QkNorm::rms), .gains = heads},
+      {.form = norm(QkNorm::lp, 3.0)},
+  };
+  list[4].form.order = QkOrder::after_rope;
+  list[7].form.order = QkOrder::after_rope;
+  list[9].form.row_scale = RowScale::log_n;
+  list[10].form.soft_cap = 0.5;
+  return list;
+}
+
+struct Setting {
+  Tensor qkv;
+  RopeTable rope;
+  AttentionWeights weights;
+  AttentionCall call;
+
+  Setting(const Case& c, bool fused, torch::ScalarType type, RopePairing pairing = RopePairing::half) {
+    torch::manual_seed(7);
+    qkv = torch::randn({batch, length, heads + 2 * kv_heads, d}).to(type);
+    rope = make_rope(length, d, 100.0, pairing, torch::TensorOptions().dtype(type));
+    const auto line = [&](double first, double last, int64_t n) { return torch::linspace(first, last, n).to(type); };
+    const int64_t of_q = c.affine == 2 ? heads * d : d, of_k = c.affine == 2 ? kv_heads * d : d;
+    if (c.gains) weights.gain = line(1.5, 3.0, c.gains);
+    if (c.learned_p) weights.p = line(2.2, 2.2, 1);
+    if (c.affine) weights.q_affine.weight = line(0.5, 1.5, of_q), weights.k_affine.weight = line(0.7, 1.2, of_k);
+    if (c.bias) weights.q_affine.bias = line(-0.5, 0.5, of_q), weights.k_affine.bias = line(-0.2, 0.4, of_k);
+    call = {.form = c.form, .fused = fused, .rope = c.rope ? &rope : nullptr};
+  }
+  // In pieces of these many tokens.
+  Tensor decoded(const std::vector<int64_t>& pieces) const {
+    KvCache cache;
+    std::vector<Tensor> out;
+    for (const int64_t t : pieces)
+      out.push_back(cached_attention(qkv.narrow(1, cache.length, t), heads, call, weights, cache));
+    return torch::cat(out, 1);
+  }
+};
+
+double largest(const Tensor& difference) { return difference.abs().max().item<double>(); }
+
+const std::vector<int64_t> one_by_one(length, 1);
+const std::vector<int64_t> pieces = {5, 1, 1, 60, 3};  // beyond the first 64, where the cache grows
+
+TEST(CachedAttention, EqualsAttentionOverTheWholeSequence) {
+  const torch::NoGradGuard no_grad;
+  for (const RopePairing pairing : {RopePairing::half, RopePairing::interleaved})
+    for (const Case& c : cases()) {
+      const Setting exact(c, false, torch::kFloat64, pairing), plain(c, false, torch::kFloat32, pairing),
+          fused(c, true, torch::kFloat32, pairing);
+      const Tensor truth = attention(exact.qkv, heads, exact.call, exact.weights);
+      EXPECT_LT(largest(exact.decoded(pieces) - truth), 1e-12);
+      const double rounding = largest(attention(plain.qkv, heads, plain.call, plain.weights) - truth);
+      // Float32 either way: three times the error of PyTorch's operators leaves room for another order of sums.
+      EXPECT_LT(largest(fused.decoded(pieces) - truth), 3.0 * rounding + 1e-7) << static_cast<int>(c.form.qk);
+      EXPECT_LT(largest(fused.decoded(one_by_one) - truth), 3.0 * rounding + 1e-7) << static_cast<int>(c.form.qk);
+    }
+}
+
+TEST(CachedAttention, BitsDependNeitherOnThePiecesNorOnTheBatch) {
+  const torch::NoGradGuard no_grad;
+  for (const Case& c : cases()) {
+    Setting all(c, true, torch::kFloat32);
+    const Tensor whole = all.decoded(one_by_one);
+    EXPECT_TRUE(torch::equal(all.decoded(pieces), whole));
+    const Tensor qkv = all.qkv;
+    for (int64_t sequence = 0; sequence < batch; ++sequence) {
+      all.qkv = qkv.narrow(0, sequence, 1);
+      EXPECT_TRUE(torch::equal(all.decoded(pieces), whole.narrow(0, sequence, 1))) << sequence;
+    }
+  }
+}
+
+TEST(CachedAttention, HasGradientsWhereTheyAreWanted) {
+  Setting fused(cases()[2], true, torch::kFloat32);
+  fused.qkv.requires_grad_(true);
+  fused.decoded({5, 3}).sum().backward();
+  EXPECT_GT(largest(fused.qkv.grad().narrow(1, 0, 8)), 0.0);
+  KvCache cache;  // begun without gradients, continued with them
+  {
+    const torch::NoGradGuard no_grad;
+    cached_attention(fused.qkv.narrow(1, 0, 5), heads, fused.call, fused.weights, cache);
+  }
+  const Tensor last = cached_attention(fused.qkv.narrow(1, 5, 1), heads, fused.call, fused.weights, cache);
+  const Tensor truth = attention(fused.qkv.narrow(1, 0, 6), heads, fused.call, fused.weights).narrow(1, 5, 1);
+  EXPECT_LT(largest(last - truth), 1e-5);
+}
+
+TEST(DecodedRows, EqualTheCompositeOnes) {
+  const torch::NoGradGuard no_grad;
+  constexpr int64_t position = 9;
+  for (const Case& c : cases()) {
+    const Setting exact(c, false, torch::kFloat64), fused(c, true, torch::kFloat32);
+    const auto parts = [](const Setting& s) {  // one token of 3 * 70 rows each, all at one position
+      return s.qkv.view({-1, 1, heads + 2 * kv_heads, d}).split_with_sizes({heads, kv_heads, kv_heads}, 2);
+    };
+    // Rows have norms of at most sqrt(d) times gains of at most 3.
+    EXPECT_LT(largest(decoded_queries(parts(fused)[0], fused.call, fused.weights, position) -
+                      normalise_queries(parts(exact)[0], exact.call, exact.weights, position)),
+              1e-5);
+    EXPECT_LT(largest(decoded_keys(parts(fused)[1], fused.call, fused.weights, position) -
+                      normalise_keys(parts(exact)[1], exact.call, exact.weights, position)),
+              1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace normlab
