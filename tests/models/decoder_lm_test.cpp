@@ -231,6 +231,7 @@ TEST(DecoderLm, FusedKernelsGiveTheSameBitsWithoutGradients) {
 TEST(DecoderLm, FusedDecodingEqualsTheWholePass) {
   for (const NormScheme& scheme : catalogue())
     for (const Positions positions : {Positions::learned, Positions::rope}) {
+      if (scheme.residual != Residual::add && positions != Positions::rope) continue;  // refused
       SCOPED_TRACE(scheme.name);
       ModelConfig config = with_recommended(small(), scheme);
       config.positions = positions;

@@ -60,10 +60,10 @@ TEST(FirstBad, NamesTheAttentionOfATranslator) {
   const NormScheme& scheme = find_scheme("none");
   torch::manual_seed(1);
   const Tensor text = torch::randint(0, 11, {2, 6}, torch::kInt64);
-  const TranslationBatch batch{.source = {text, torch::tensor({6, 4})},
-                               .inputs_bt = text,
-                               .labels_bt = text,
-                               .outputs = make_output_vocabulary(std::vector<bool>(11, true))};
+  TranslationBatch batch;
+  batch.source = {text, torch::tensor({6, 4})};
+  batch.inputs_bt = batch.labels_bt = text;
+  batch.outputs = make_output_vocabulary(std::vector<bool>(11, true));
   const auto found_with = [&](const std::string& norm, const std::string& map, int64_t first) {
     EncoderDecoder translator(model(Kernels::fused).config(), scheme, {.vocab_size = 11, .encoder_layers = 2}, 3);
     const torch::NoGradGuard no_grad;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -64,8 +65,11 @@ fs::path torch_program() {
 
 void quiet_barriers() {
   // By default a thread that waits for others spins for milliseconds, and takes the core from the one it waits for when
-  // the machine is busy. Neither changes a result. What the user has set stays.
-  ::setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
+  // the machine is busy. Some 70 us are enough to be awake for the next operator. No result changes. What the user has
+  // set stays.
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+  ::setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/1);
+  ::setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/1);
 }
 
 void hand_over(char** argv) {
