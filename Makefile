@@ -11,7 +11,12 @@ JOBS ?= $(shell awk -v n=$$(nproc) '/^MemAvailable/ { m = int($$2 / 3e6); print 
 BUILD = mkdir -p build && flock build/lock cmake --preset release -DTORCH_DIR="$(TORCH_DIR)" >build/configure.log && \
         flock build/lock cmake --build build -j $(JOBS)
 
-.PHONY: help setup packages libtorch venv build demo test quick torture check hooks bench format install clean
+# Fuzzers, under sanitizers; $(1) seconds for each fuzzer.
+FUZZ = mkdir -p build-fuzz && flock build-fuzz/lock cmake --preset fuzz -DFUZZ_SECONDS=$(1) >build-fuzz/configure.log && \
+       flock build-fuzz/lock cmake --build build-fuzz -j $(JOBS) && \
+       ctest --test-dir build-fuzz --output-on-failure --no-tests=error -j2
+
+.PHONY: help setup packages libtorch venv build demo test quick torture fuzz check hooks bench format install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -38,6 +43,7 @@ test: libtorch venv  ## build everything and run all tests
 	@tools/install_packages.sh test
 	@$(BUILD)
 	ctest --test-dir build --output-on-failure --no-tests=error -j2
+	$(call FUZZ,10)
 	$(if $(wildcard tests/e2e/test_*.py),NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q -n 2 --dist loadfile tests/e2e)
 
 quick: libtorch  ## build everything and run the unit tests, without the slow ones: under 90 s once built
@@ -49,6 +55,10 @@ torture: libtorch venv  ## a fault at every call of a training, a study killed f
 	RC_PARAMS=max_success=2000 build/core_tests --gtest_brief=1 --gtest_filter='*Properties.*'
 	NORMLAB_TORTURE=1 NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q -n 2 \
 	    tests/e2e/test_long_haul.py tests/e2e/test_fault_injection.py
+
+fuzz: packages  ## run each fuzzer for MINUTES=10
+	@tools/install_packages.sh test
+	$(call FUZZ,$$((60 * $(or $(MINUTES),10))))
 
 check: libtorch  ## formatting, clang-tidy, self-contained headers and lone compilation of what differs from BASE=main
 	@tools/install_packages.sh format
@@ -71,4 +81,4 @@ install: $(if $(wildcard build/build.ninja),,build)  ## install the program, rec
 	@cmake --install build --prefix "$(PREFIX)"
 
 clean:  ## remove what was built; libtorch and the Python packages stay in the cache
-	rm -rf build
+	rm -rf build build-fuzz

@@ -103,6 +103,16 @@ TEST_F(Metrics, GarbageInTheMiddleIsNamedByItsLine) {
   EXPECT_THROW(MetricsLog::read(folder / "missing"), DataError);
 }
 
+// Differences of such steps would overflow.
+TEST_F(Metrics, AStepIsACount) {
+  for (const char* step : {"-1", "-9223372036854775808", "9223372036854775808", "1e300", "2.5", "null"}) {
+    write_file_atomically(path, std::string("{\"step\":") + step + "}\n{\"step\":1}\n");
+    EXPECT_THROW(MetricsLog::read(path), DataError) << step;
+  }
+  write_file_atomically(path, "{\"step\":9223372036854775807}\n");
+  EXPECT_EQ(MetricsLog::read(path).size(), 1u);
+}
+
 TEST_F(Metrics, RetainDropsRowsAndTornLines) {
   const auto up_to = [](int64_t last) {
     return [last](const nlohmann::ordered_json& row) { return row["step"].get<int64_t>() <= last; };

@@ -127,10 +127,10 @@ PairVocabulary PairVocabulary::from_json(const json& in) {
     std::vector<std::string> subwords = in.at("subwords");
     std::array<std::vector<int32_t>, 2> of_side = {in.at("source").get<std::vector<int32_t>>(),
                                                    in.at("target").get<std::vector<int32_t>>()};
-    const auto end = first_subword + static_cast<int32_t>(subwords.size());
+    const auto past_last = first_subword + static_cast<int32_t>(subwords.size());
     for (const auto& ids : of_side)
       for (const int32_t id : ids)
-        if (id < first_subword || id >= end)
+        if (id < first_subword || id >= past_last)
           throw DataError("tokenizer.json", concat("there is no subword ", id, ": the file is damaged."));
     std::optional<SentencePieces> pieces;
     if (in.contains("sentencepiece")) {

@@ -2,6 +2,7 @@
 #include "normlab/record/metrics.h"
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "normlab/base/error.h"
@@ -37,7 +38,9 @@ struct Row {
 };
 
 bool is_row(const Json& value) {
-  return value.is_object() && value.contains("step") && value["step"].is_number_integer();
+  constexpr uint64_t largest = std::numeric_limits<int64_t>::max();
+  return value.is_object() && value.contains("step") && value["step"].is_number_unsigned() &&
+         value["step"].get<uint64_t>() <= largest;
 }
 
 // A last line without a newline is what a killed writer leaves; it counts only when it is whole.
@@ -49,8 +52,8 @@ std::vector<Row> rows_of(const std::filesystem::path& path, std::string_view con
     Json values = parse_json<Json>(line);
     if (!is_row(values)) {
       if (end == content.size()) break;
-      throw DataError(path.string(),
-                      concat("line ", rows.size() + 1, " is not a JSON object with a step. The file is damaged."));
+      throw DataError(path.string(), concat("line ", rows.size() + 1,
+                                            " is not a JSON object with a step of 0 or more. The file is damaged."));
     }
     rows.push_back({line, with_numbers(std::move(values))});
   }

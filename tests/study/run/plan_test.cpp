@@ -123,6 +123,20 @@ TEST(Plan, RefusesWhatCannotBeCompared) {
   refused("norm.scheme = \"lp\"\nnorm.p = [2, 3]\n[data]\nfolds = 3\nfold = [1, 3]\n", "data.fold");
 }
 
+// Lists multiply: without a bound three lists of 300 values would fill the memory.
+TEST(Plan, RefusesMoreTrialsThanAStudyCanHave) {
+  const auto list_of = [](const std::string& key, int count) {
+    std::string values;
+    for (int i = 1; i <= count; ++i) values += std::to_string(i) + ",";
+    return key + " = [" + values + "]\n";
+  };
+  const std::string rates = "norm.scheme = \"lp\"\n" + list_of("norm.p", 300) + list_of("optim.warmup_steps", 400);
+  EXPECT_THAT([&] { plan_of(rates); },
+              ThrowsMessage<UsageError>(HasSubstr("got 120000 variants, expected at most 100000")));
+  const std::string seeds = "norm.scheme = [\"none\", \"lp\"]\ndata.folds = 1000\n" + list_of("train.seed", 51);
+  EXPECT_THAT([&] { plan_of(seeds); }, ThrowsMessage<UsageError>(HasSubstr("got 102000 trials")));
+}
+
 TEST(Plan, OneFoldAndOneSeedIsSaid) {
   EXPECT_THAT(plan_of("norm.scheme = \"lp\"\nnorm.p = [2, 3]\ndata.fold = 9\n").notes,
               ElementsAre(HasSubstr("one fold")));

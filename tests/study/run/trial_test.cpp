@@ -81,6 +81,17 @@ TEST_F(TrialFolder, DamageIsNotTakenForAResult) {
   EXPECT_EQ(status(), TrialStatus::damaged);  // metrics without a configuration
 }
 
+// Reading these as whole numbers is undefined.
+TEST_F(TrialFolder, CountsOutOfRangeAreDamage) {
+  for (const char* step : {"1e300", "-1", "20.5", "18446744073709551615", "\"20\""}) {
+    finish();
+    write("trial.json", std::string("{\"outcome\":\"finished\",\"parameters\":9,\"train_seconds\":1,"
+                                    "\"train_cpu_seconds\":1,\"data_sha256\":\"abc\",\"step\":") +
+                            step + "}");
+    EXPECT_EQ(status(), TrialStatus::damaged) << step;
+  }
+}
+
 TEST_F(TrialFolder, GlanceReadsTheEndOfTheMetrics) {
   EXPECT_EQ(glance(trial).step, 0);
   std::string rows = "{\"step\":1,\"val_loss\":9}\n";

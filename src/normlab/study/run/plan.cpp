@@ -60,6 +60,13 @@ void check_named_variant(const NamedSettings& named, const std::vector<Axis>& ax
   }
 }
 
+// Before anything of that size is made.
+void require_count(size_t count, const char* of) {
+  constexpr size_t most = 100'000;
+  if (count > most)
+    throw UsageError("study", concat("got ", count, " ", of, ", expected at most ", most, ". Shorten a list."));
+}
+
 // Each [[variant]], or one without a name, with each combination of the axes' values.
 std::vector<Variant> variants_of(const StudySpec& spec, const std::vector<Axis>& axes) {
   std::vector<Variant> variants;
@@ -69,6 +76,7 @@ std::vector<Variant> variants_of(const StudySpec& spec, const std::vector<Axis>&
   }
   if (variants.empty()) variants.emplace_back();
   for (const Axis& axis : axes) {
+    require_count(variants.size() * axis.values.size(), "variants");
     std::vector<Variant> extended;
     for (const Variant& variant : variants)
       for (const std::string& value : axis.values) {
@@ -236,6 +244,10 @@ Plan make_plan(const StudySpec& spec, const fs::path& folder) {
   if (plan.folds.size() * plan.seeds.size() < 2)
     plan.notes.push_back(
         "one fold and one seed: differences cannot be distinguished from chance. Try data.fold=[0,1,2].");
+
+  require_count(plan.folds.size(), "folds");
+  require_count(plan.folds.size() * plan.seeds.size(), "pairs of fold and seed");
+  require_count(plan.folds.size() * plan.seeds.size() * plan.variants.size(), "trials");
 
   std::vector<Variant> variants = plan.variants;
   if (spec.tune.wanted()) {

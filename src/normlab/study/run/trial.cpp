@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "normlab/base/error.h"
@@ -33,16 +34,23 @@ TrialRecord damaged(const std::string& why) { return {.status = TrialStatus::dam
 TrialRecord read_record(const fs::path& file) {
   try {
     const Json in = parse_json<Json>(read_file(file));
+    const auto count = [&](const char* key) {
+      const Json& value = in.at(key);
+      constexpr uint64_t largest = std::numeric_limits<int64_t>::max();
+      if (!value.is_number_unsigned() || value.get<uint64_t>() > largest)
+        throw DataError(file.string(), concat(key, " is not a whole number of 0 or more"));
+      return value.get<int64_t>();
+    };
     const auto loss = [&](const char* key) {
       return in.contains(key) ? std::optional(in.at(key).get<double>()) : std::nullopt;
     };
     const auto named = std::find(std::begin(status_names), std::end(status_names), in.at("outcome").get<std::string>());
     if (named == std::end(status_names)) return damaged("trial.json has an unknown outcome");
     return {.status = static_cast<TrialStatus>(named - std::begin(status_names)),
-            .step = in.at("step"),
+            .step = count("step"),
             .val_loss = loss("val_loss"),
             .best_loss = loss("best_loss"),
-            .parameters = in.at("parameters"),
+            .parameters = count("parameters"),
             .train_seconds = in.at("train_seconds"),
             .train_cpu_seconds = in.at("train_cpu_seconds"),
             .data_sha256 = in.at("data_sha256"),
