@@ -29,7 +29,7 @@ NOT_RUN = {
     r"(tools/generate_docs\.sh)": "test_docs.py runs it",
     r"(tools/fetch_enwik8\.sh) data \d+": "needs a network",
     r"normlab bench .*": "measures for minutes; test_bench.py has small ones",
-    r"(tools/screenshot_report\.py) \S+ \S+": "needs a browser; test_browser.py has one",
+    r"(tools/screenshot_page\.py) \S+ \S+": "needs a browser; test_browser.py has one",
 }
 # What a page takes for granted.
 BEFORE = {

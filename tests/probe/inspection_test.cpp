@@ -84,22 +84,100 @@ TEST(Inspection, EntropyFloorIsReachedAndNeverUndercut) {
     }
 }
 
-TEST(Inspection, MapsAreTheWeightsOfTheirHeads) {
+TEST(Inspection, MapsAreTheWeightsAndLogitsOfEveryHead) {
   Sample s = sample("qknorm");
-  const auto maps = attention_maps(s.model, s.inputs.slice(0, 0, 1), {{1, 2}, {0, 3}});
-  ASSERT_EQ(maps.size(), 2U);
-  for (const AttentionMap& map : maps) {
+  const auto maps = attention_maps(s.model, s.inputs.slice(0, 0, 1));
+  ASSERT_EQ(maps.size(), 8U);
+  for (size_t m = 0; m < maps.size(); ++m) {
+    const AttentionMap& map = maps[m];
+    EXPECT_EQ(map.place, (HeadPlace{static_cast<int>(m / 4), static_cast<int>(m % 4)}));
     ASSERT_EQ(map.weights.size(), 17U);
     for (size_t i = 0; i < 17; ++i) {
-      double sum = 0.0;
+      double sum = 0.0, exponentials = 0.0;
       for (size_t j = 0; j < 17; ++j) {
         EXPECT_EQ(std::isnan(map.weights[i][j]), j > i);
-        if (j <= i) sum += map.weights[i][j];
+        EXPECT_EQ(std::isnan(map.logits[i][j]), j > i);
+        if (j <= i) sum += map.weights[i][j], exponentials += std::exp(map.logits[i][j]);
       }
       EXPECT_NEAR(sum, 1.0, 1e-12);
+      for (size_t j = 0; j <= i; ++j) EXPECT_NEAR(map.weights[i][j], std::exp(map.logits[i][j]) / exponentials, 1e-9);
     }
   }
-  EXPECT_NE(maps[0].weights[9][3], maps[1].weights[9][3]);
+  EXPECT_NE(maps[6].weights[9][3], maps[3].weights[9][3]);
+}
+
+TEST(Inspection, HistogramsCountEveryVisibleLogit) {
+  Sample s = sample("none");
+  const Inspection found = inspect(s.model, s.inputs, s.targets);
+  ASSERT_EQ(found.histograms.size(), 8U);
+  for (const LogitHistogram& each : found.histograms) {
+    const double largest = reading(found, Quantity::max_logit, each.place.layer, each.place.head);
+    EXPECT_NEAR(each.high, largest, 1e-4 * std::abs(largest));
+    EXPECT_NEAR(each.low, reading(found, Quantity::min_logit, each.place.layer, each.place.head),
+                1e-4 * std::abs(each.low));
+    double total = 0.0;
+    for (const double count : each.counts) total += count;
+    EXPECT_EQ(total, 3 * 17 * 18 / 2);  // three windows of 17 queries
+    EXPECT_GT(each.counts.front(), 0.0);
+    EXPECT_GT(each.counts.back(), 0.0);
+  }
+  // The first window's maps give the same counts as an inspection of it alone.
+  const Inspection alone = inspect(s.model, s.inputs.slice(0, 0, 1), s.targets.slice(0, 0, 1));
+  const auto maps = attention_maps(s.model, s.inputs.slice(0, 0, 1));
+  for (size_t head = 0; head < maps.size(); ++head) {
+    const LogitHistogram& each = alone.histograms[head];
+    const double middle = (each.low + each.high) / 2;
+    double below = 0.0, counted = 0.0;
+    for (const auto& row : maps[head].logits)
+      for (const double logit : row) below += logit < middle ? 1.0 : 0.0;
+    for (size_t i = 0; i < each.counts.size() / 2; ++i) counted += each.counts[i];
+    EXPECT_EQ(counted, below);
+  }
+}
+
+// Pairs of unequal lengths, one at a time.
+TEST(Inspection, TranslatorsHaveThreeAttentions) {
+  const NormScheme& scheme = find_scheme("qknorm");
+  ModelConfig config;
+  config.n_layers = 2, config.n_heads = 4, config.n_kv_heads = 2, config.d_model = 32, config.seq_len = 19;
+  resolve_model(config, scheme);
+  EncoderDecoder model(config, scheme, {.vocab_size = 11, .encoder_layers = 3, .length_p975 = 9}, 3);
+  torch::manual_seed(5);
+  std::vector<TranslationBatch> pairs;
+  double loss = 0.0;
+  int64_t words = 0, keys = 0;
+  for (const auto& [s, t] : {std::pair<int64_t, int64_t>(9, 4), {5, 7}}) {
+    const Tensor target = torch::randint(0, 11, {1, t + 1}, torch::kInt64);
+    pairs.push_back({.source = {torch::randint(0, 11, {1, s}, torch::kInt64), torch::full({1}, s, torch::kInt64)},
+                     .inputs_bt = target.slice(1, 0, t).contiguous(),
+                     .labels_bt = target.slice(1, 1).contiguous(),
+                     .outputs = make_output_vocabulary(std::vector<bool>(11, true))});
+    const torch::NoGradGuard no_grad;
+    loss += model.loss_sum(pairs.back(), {}).item<double>();
+    words += t, keys += s * t;
+  }
+  const Inspection found = inspect(model, pairs);
+  EXPECT_NEAR(found.loss, loss / static_cast<double>(words), 1e-5);
+  ASSERT_EQ(found.places.size(), 7U);  // encoder 3, decoder 2, cross 2
+  EXPECT_EQ(describe(found.places[0]), "encoder layer 0");
+  EXPECT_EQ(describe(found.places[6]), "cross-attention layer 1");
+  EXPECT_EQ(found.positions[0].size(), 9U);
+  EXPECT_EQ(found.positions[6].size(), 7U);
+  EXPECT_EQ(found.spectra.size(), 28U);
+  EXPECT_EQ(found.spectra.back().place, (HeadPlace{1, 3, Stack::cross}));
+  double counted = 0.0;
+  for (const double count : found.histograms.back().counts) counted += count;
+  EXPECT_EQ(counted, static_cast<double>(keys));
+  for (const Reading& each : found.readings)
+    if (each.quantity == Quantity::relative_entropy && each.stack == Stack::cross && each.head == 3 && each.layer == 1)
+      EXPECT_NEAR(each.value, 1.0, 0.2);  // an untrained model looks everywhere
+  const auto maps = attention_maps(model, pairs[1]);
+  ASSERT_EQ(maps.size(), 28U);
+  for (const AttentionMap& map : maps) {
+    EXPECT_EQ(map.weights.size(), map.place.stack == Stack::encoder ? 5U : 7U);
+    EXPECT_EQ(map.weights[0].size(), map.place.stack == Stack::decoder ? 7U : 5U);
+    EXPECT_EQ(std::isnan(map.weights[0].back()), map.place.stack == Stack::decoder);  // only the decoder is causal
+  }
 }
 
 TEST(Inspection, SpectraAreThoseOfTheProduct) {

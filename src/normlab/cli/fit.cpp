@@ -7,6 +7,7 @@
 #include "normlab/study/present/scaling_json.h"
 #include "normlab/study/present/scaling_report.h"
 #include "normlab/study/present/scaling_tables.h"
+#include "normlab/study/present/scaling_verdict.h"
 
 namespace normlab {
 namespace {
@@ -52,7 +53,8 @@ Exit fit_laws(const FitCommand& command) {
     print_line(trim(scaling_json(analysis)));
     return Exit::done;
   }
-  for (const std::string& sentence : scaling_findings(analysis)) print_wrapped(sentence);
+  print_wrapped(scaling_verdict(analysis));
+  for (const std::string& sentence : scaling_findings(analysis)) print_wrapped(concat("- ", sentence));
   for (const Table& table :
        {coefficient_table(analysis), goodness_table(analysis), projection_table(analysis), batch_table(analysis)})
     print_section(table);

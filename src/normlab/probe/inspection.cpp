@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-
-#include "normlab/base/text.h"
 
 namespace normlab {
 namespace {
@@ -13,11 +12,14 @@ using torch::Tensor;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-// The logits [h, t, s] of a pass over one window, -inf where a key is not visible.
-Tensor logits_of(const QkvPart& qkv, const AttentionCall& call, const AttentionWeights& weights) {
-  const auto parts = qkv.x_bthd.split_with_sizes({qkv.queries, qkv.keys, qkv.values}, 2);
-  return attention_logits(normalise_queries(parts[0], call, weights, 0), normalise_keys(parts[1], call, weights, 0),
-                          call)[0]
+constexpr int64_t histogram_bins = 40;
+
+// The logits [h, t, s] of a pass over one sequence, -inf where a key is not visible.
+Tensor logits_of(const QkvParts& qkv, const AttentionCall& call, const AttentionWeights& weights) {
+  const QkvPart &first = qkv.front(), &last = qkv.back();  // the same in self-attention
+  const Tensor queries = first.x_bthd.narrow(2, 0, first.queries),
+               keys = last.x_bthd.narrow(2, last.queries, last.keys);
+  return attention_logits(normalise_queries(queries, call, weights, 0), normalise_keys(keys, call, weights, 0), call)[0]
       .to(torch::kFloat64);
 }
 
@@ -30,102 +32,154 @@ Tensor floors_of(const Tensor& logits, const Tensor& seen) {
   return (total.log() + sigma * (n * (n - 1)).sqrt() * b / total).masked_fill(seen.sum(-1) < 2, 0.0);
 }
 
-// Forwards everything to the probe, and looks at the logits besides.
-class Recorder : public Observer {
+std::vector<double> list_of(const Tensor& values) {
+  const Tensor x = values.to(torch::kFloat64).contiguous();
+  return {x.const_data_ptr<double>(), x.const_data_ptr<double>() + x.numel()};
+}
+
+// Where the model has attention, stack by stack.
+std::vector<Place> attention_places(const ModelPlaces& places) {
+  std::vector<Place> found;
+  for (const Place& place : places.all())
+    if (places.has_attention(place)) found.push_back(place);
+  std::stable_sort(found.begin(), found.end(), [](Place a, Place b) { return a.stack < b.stack; });
+  return found;
+}
+
+// Looks at the logits of every attention.
+class LogitObserver : public Observer {
  public:
-  Recorder(DecoderLm& model, int64_t windows, int64_t t)
-      : probe_(model, {.batch_rows = {windows}}),
-        n_heads_(model.config().n_heads),
-        max_logit_(torch::full({model.config().n_layers, t}, -inf, torch::kFloat64)),
-        entropy_(torch::zeros({model.config().n_layers, t}, torch::kFloat64)),
-        floor_(torch::zeros({model.config().n_layers, n_heads_}, torch::kFloat64)) {}
-
-  void see(Site site, Place place, const Tensor& x, const Pass& pass) override { probe_.see(site, place, x, pass); }
-  void gradients(const std::vector<std::vector<Tensor>>&) override {}
-  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionCall& call,
-                            const AttentionWeights& weights, const Pass& pass) override {
-    const int layer = place.layer;
-    const Tensor s = logits_of(qkv.front(), call, weights), seen = s > -inf,
-                 log_n = seen.sum(-1).to(torch::kFloat64).log();
-    const Tensor lse = s.logsumexp(-1, /*keepdim=*/true), surprise = (lse - s).masked_fill(~seen, 0.0);
-    const Tensor entropy = ((-surprise).exp() * surprise).masked_fill(~seen, 0.0).sum(-1);
-    max_logit_[layer] = torch::maximum(max_logit_[layer], s.amax(-1).amax(0));
-    entropy_[layer] += (entropy / log_n).mean(0);  // 0 / 0 where there is one key
-    floor_[layer] += floors_of(s, seen).sum(-1) / (seen[0].sum(-1) >= 2).sum().clamp_min(1);
-    return probe_.attention(place, qkv, call, weights, pass);
-  }
-
-  void finish(Inspection& to, int64_t windows) const {
-    to.readings = probe_.readings();
-    const Tensor entropy = entropy_ / static_cast<double>(windows), floor = floor_ / static_cast<double>(windows);
-    for (int layer = 0; layer < max_logit_.size(0); ++layer) {
-      to.positions.emplace_back();
-      for (int64_t i = 0; i < max_logit_.size(1); ++i)
-        to.positions.back().push_back({max_logit_[layer][i].item<double>(), entropy[layer][i].item<double>()});
-      for (int head = 0; head < n_heads_; ++head)
-        to.floors.push_back({{layer, head}, floor[layer][head].item<double>()});
-    }
-  }
-
- private:
-  StepProbe probe_;
-  int64_t n_heads_;
-  Tensor max_logit_, entropy_, floor_;  // [n_layers, t] twice, [n_layers, n_heads]
-};
-
-class MapKeeper : public Observer {
- public:
-  explicit MapKeeper(const std::vector<HeadPlace>& wanted) : maps(wanted.size()) {
-    for (size_t i = 0; i < wanted.size(); ++i) maps[i].place = wanted[i];
-  }
   void see(Site, Place, const Tensor&, const Pass&) override {}
   void gradients(const std::vector<std::vector<Tensor>>&) override {}
   AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionCall& call,
                             const AttentionWeights& weights, const Pass&) override {
-    const Tensor s = logits_of(qkv.front(), call, weights);
-    const Tensor softmax = s.softmax(-1).masked_fill(s == -inf, std::nan(""));
-    for (AttentionMap& map : maps) {
-      if (map.place.layer != place.layer) continue;
-      const Tensor of_head = softmax[map.place.head].contiguous();
-      const double* at = of_head.const_data_ptr<double>();
-      for (int64_t i = 0; i < of_head.size(0); ++i, at += of_head.size(1))
-        map.weights.emplace_back(at, at + of_head.size(1));
-    }
+    look(place, logits_of(qkv, call, weights));
     return nullptr;
   }
 
-  std::vector<AttentionMap> maps;
+ private:
+  virtual void look(Place place, const Tensor& logits) = 0;
 };
 
-std::vector<Spectrum> spectra_of(DecoderLm& model) {
-  const ModelConfig& config = model.config();
-  std::vector<Spectrum> list;
-  for (const auto& [name, tensor] : model.parameters()) {
-    if (!name.ends_with(".attn.qkv.weight")) continue;
-    const Tensor weight = tensor.detach().to(torch::kFloat64);
-    const int layer = static_cast<int>(parse_integer(split(name, '.')[1]).value());
-    const int64_t d = config.d_head, group = config.n_heads / config.n_kv_heads;
-    for (int head = 0; head < config.n_heads; ++head) {
-      const int64_t key = config.n_heads + head / group;
-      const Tensor w_q = weight.slice(0, head * d, (head + 1) * d), w_k = weight.slice(0, key * d, (key + 1) * d);
-      const Tensor values = torch::linalg_svdvals(w_q.t().mm(w_k)).slice(0, 0, d).contiguous();  // of rank d at most
-      list.push_back(
-          {{layer, head}, {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()}});
+// Forwards everything to the probe, and looks at the logits besides.
+class Recorder : public LogitObserver {
+ public:
+  template <class Model>
+  Recorder(Model& model, int64_t sequences, int64_t longest)
+      : probe_(model, {.batch_rows = {sequences}}), places_(attention_places(ModelPlaces(model))) {
+    const auto n = static_cast<int64_t>(places_.size()), n_heads = int64_t{model.config().n_heads};
+    max_logit_ = torch::full({n, longest}, -inf, torch::kFloat64);
+    entropy_ = torch::zeros({n, longest}, torch::kFloat64), rows_ = entropy_.clone();
+    floor_ = torch::zeros({n, n_heads}, torch::kFloat64), floor_rows_ = torch::zeros({n}, torch::kFloat64);
+    low_ = torch::full({n, n_heads}, inf, torch::kFloat64), high_ = -low_;
+  }
+
+  void see(Site site, Place place, const Tensor& x, const Pass& pass) override { probe_.see(site, place, x, pass); }
+  AttentionStats* attention(Place place, const QkvParts& qkv, const AttentionCall& call,
+                            const AttentionWeights& weights, const Pass& pass) override {
+    LogitObserver::attention(place, qkv, call, weights, pass);
+    return probe_.attention(place, qkv, call, weights, pass);
+  }
+
+  void finish(Inspection& to) const {
+    to.readings = probe_.readings();
+    to.places = places_;
+    const Tensor entropy = entropy_ / rows_, floor = floor_ / floor_rows_.clamp_min(1).unsqueeze(1);
+    for (size_t i = 0; i < places_.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      to.positions.emplace_back();
+      for (int64_t position = 0; position < max_logit_.size(1); ++position) {
+        const double largest = max_logit_[at][position].item<double>();
+        if (largest > -inf) to.positions.back().push_back({largest, entropy[at][position].item<double>()});
+      }
+      for (int head = 0; head < floor_.size(1); ++head) {
+        const HeadPlace place{places_[i].layer, head, places_[i].stack};
+        const double low = low_[at][head].item<double>(), high = high_[at][head].item<double>();
+        to.floors.push_back({place, floor[at][head].item<double>()});
+        to.histograms.push_back({place, low, high > low ? high : low + 1.0, {}});
+      }
     }
   }
-  return list;
+
+ private:
+  void look(Place place, const Tensor& s) override {
+    const auto at =
+        std::find_if(places_.begin(), places_.end(),
+                     [&](const Place& each) { return each.stack == place.stack && each.layer == place.layer; }) -
+        places_.begin();
+    const Tensor seen = s > -inf, n_seen = seen.sum(-1), several = (n_seen[0] >= 2).to(torch::kFloat64);
+    const Tensor lse = s.logsumexp(-1, /*keepdim=*/true), surprise = (lse - s).masked_fill(~seen, 0.0);
+    const Tensor entropy = ((-surprise).exp() * surprise).masked_fill(~seen, 0.0).sum(-1);
+    const Tensor share = entropy / n_seen.clamp_min(2).to(torch::kFloat64).log();
+    const int64_t t = s.size(1);
+    Tensor largest = max_logit_[at].narrow(0, 0, t);
+    largest.copy_(torch::maximum(largest, s.amax(-1).amax(0)));
+    entropy_[at].narrow(0, 0, t) += share.mean(0) * several;
+    rows_[at].narrow(0, 0, t) += several;
+    floor_[at] += floors_of(s, seen).sum(-1);
+    floor_rows_[at] += several.sum();
+    low_[at] = torch::minimum(low_[at], s.masked_fill(~seen, inf).amin({1, 2}));
+    high_[at] = torch::maximum(high_[at], s.amax({1, 2}));
+  }
+
+  StepProbe probe_;
+  std::vector<Place> places_;
+  Tensor max_logit_, entropy_, rows_;  // [places, longest]
+  Tensor floor_, low_, high_;          // [places, n_heads]
+  Tensor floor_rows_;                  // [places]
+};
+
+// A second pass, which knows the range of each head.
+class HistogramCounter : public LogitObserver {
+ public:
+  explicit HistogramCounter(std::vector<LogitHistogram>& histograms) : histograms_(histograms) {
+    for (LogitHistogram& each : histograms_) each.counts.assign(histogram_bins, 0.0);
+  }
+
+ private:
+  void look(Place place, const Tensor& s) override {
+    for (LogitHistogram& each : histograms_) {
+      if (each.place.stack != place.stack || each.place.layer != place.layer) continue;
+      const Tensor of_head = s[each.place.head];
+      const Tensor visible = of_head.masked_select(of_head > -inf).clamp(each.low, each.high);
+      const std::vector<double> counts = list_of(torch::histc(visible, histogram_bins, each.low, each.high));
+      for (size_t i = 0; i < counts.size(); ++i) each.counts[i] += counts[i];
+    }
+  }
+
+  std::vector<LogitHistogram>& histograms_;
+};
+
+class MapKeeper : public LogitObserver {
+ public:
+  std::vector<AttentionMap> maps;
+
+ private:
+  void look(Place place, const Tensor& s) override {
+    const auto rows_of = [](const Tensor& of_head) {
+      std::vector<std::vector<double>> rows;
+      for (int64_t i = 0; i < of_head.size(0); ++i) rows.push_back(list_of(of_head[i]));
+      return rows;
+    };
+    const Tensor hidden = s == -inf, softmax = s.softmax(-1).masked_fill(hidden, std::nan(""));
+    const Tensor logits = s.masked_fill(hidden, std::nan(""));
+    for (int head = 0; head < s.size(0); ++head)
+      maps.push_back({{place.layer, head, place.stack}, rows_of(softmax[head]), rows_of(logits[head])});
+  }
+};
+
+// `run`: a pass over every sequence with the given observer.
+template <class Model>
+void inspect_passes(Inspection& found, Model& model, Recorder& recorder, const std::function<void(Observer&)>& run) {
+  model.pack_weights();
+  run(recorder);
+  recorder.finish(found);
+  HistogramCounter counter(found.histograms);
+  run(counter);
+  found.spectra = spectra_of(model, found.places);
 }
 
 }  // namespace
-
-double Spectrum::share(size_t top) const {
-  double sum = 0.0, all = 0.0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    all += values[i] * values[i];
-    if (i < top) sum += values[i] * values[i];
-  }
-  return all > 0.0 ? sum / all : 0.0;
-}
 
 double entropy_floor(double sigma, int64_t n) {
   const auto count = static_cast<double>(n);
@@ -138,23 +192,49 @@ Inspection inspect(DecoderLm& model, const Tensor& inputs, const Tensor& targets
   const int64_t windows = inputs.size(0);
   Recorder recorder(model, windows, inputs.size(1));
   Inspection found;
-  model.pack_weights();
-  for (int64_t i = 0; i < windows; ++i) {  // one at a time: the logits of a window are large
-    const Tensor loss =
-        model.loss(inputs.slice(0, i, i + 1), targets.slice(0, i, i + 1), {.first_sequence = i, .observer = &recorder});
-    found.loss += loss.item<double>() / static_cast<double>(windows);
-  }
-  recorder.finish(found, windows);
-  found.spectra = spectra_of(model);
+  inspect_passes(found, model, recorder, [&](Observer& observer) {
+    found.loss = 0.0;
+    for (int64_t i = 0; i < windows; ++i) {  // one at a time: the logits of a window are large
+      const Tensor loss = model.loss(inputs.slice(0, i, i + 1), targets.slice(0, i, i + 1),
+                                     {.first_sequence = i, .observer = &observer});
+      found.loss += loss.item<double>() / static_cast<double>(windows);
+    }
+  });
   return found;
 }
 
-std::vector<AttentionMap> attention_maps(const DecoderLm& model, const Tensor& inputs,
-                                         const std::vector<HeadPlace>& heads) {
+Inspection inspect(EncoderDecoder& model, const std::vector<TranslationBatch>& pairs) {
   const torch::NoGradGuard no_grad;
-  MapKeeper keeper(heads);
+  int64_t longest = 0, words = 0;
+  for (const TranslationBatch& pair : pairs) {
+    longest = std::max({longest, pair.source.tokens_bs.size(1), pair.inputs_bt.size(1)});
+    words += pair.words();
+  }
+  Recorder recorder(model, static_cast<int64_t>(pairs.size()), longest);
+  Inspection found;
+  inspect_passes(found, model, recorder, [&](Observer& observer) {
+    found.loss = 0.0;
+    for (size_t i = 0; i < pairs.size(); ++i)
+      found.loss +=
+          model.loss_sum(pairs[i], {.first_sequence = static_cast<int64_t>(i), .observer = &observer}).item<double>() /
+          static_cast<double>(words);
+  });
+  return found;
+}
+
+std::vector<AttentionMap> attention_maps(const DecoderLm& model, const Tensor& inputs) {
+  const torch::NoGradGuard no_grad;
+  MapKeeper keeper;
   model.pack_weights();
   model.logits(inputs, {.observer = &keeper});
+  return keeper.maps;
+}
+
+std::vector<AttentionMap> attention_maps(const EncoderDecoder& model, const TranslationBatch& pair) {
+  const torch::NoGradGuard no_grad;
+  MapKeeper keeper;
+  model.pack_weights();
+  model.logits(pair, {.observer = &keeper});
   return keeper.maps;
 }
 
@@ -169,8 +249,9 @@ std::vector<HeadPlace> notable_heads(const std::vector<Reading>& readings) {
   std::vector<HeadPlace> places;
   for (const Reading* each :
        {best(Quantity::relative_entropy, -1.0), best(Quantity::relative_entropy, 1.0), best(Quantity::max_logit, 1.0)})
-    if (each && std::find(places.begin(), places.end(), HeadPlace{each->layer, each->head}) == places.end())
-      places.push_back({each->layer, each->head});
+    if (each &&
+        std::find(places.begin(), places.end(), HeadPlace{each->layer, each->head, each->stack}) == places.end())
+      places.push_back({each->layer, each->head, each->stack});
   return places;
 }
 

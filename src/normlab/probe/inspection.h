@@ -1,32 +1,28 @@
-// A trained model looked at closely: the readings of given text, attention weights as they are, spectra of W_q^T W_k,
-// the lower bound of the entropy, and logits position by position.
+// A trained model looked at closely: the readings of given text, attention weights and logits as they are, histograms
+// of logits, spectra of W_q^T W_k, the lower bound of the entropy, and logits position by position.
 #pragma once
 
+#include "normlab/probe/spectrum.h"
 #include "normlab/probe/step_probe.h"
 
 namespace normlab {
 
-struct HeadPlace {
-  int layer = 0, head = 0;
-  bool operator==(const HeadPlace&) const = default;
-};
-
 // Of the queries at one position, over all heads of a layer.
 struct PositionPoint {
-  double max_logit = 0.0;         // over heads and windows
-  double relative_entropy = 0.0;  // mean over heads and windows; NaN where a query sees one key
+  double max_logit = 0.0;         // over heads and sequences
+  double relative_entropy = 0.0;  // mean over heads and sequences; NaN where a query sees one key
 };
 
 struct AttentionMap {
   HeadPlace place;
-  std::vector<std::vector<double>> weights;  // [query][key]; NaN where the key is not visible
+  std::vector<std::vector<double>> weights, logits;  // [query][key]; NaN where the key is not visible
 };
 
-// Singular values of W_q^T W_k of one head, falling: the energy of few of them is what attention can tell apart.
-struct Spectrum {
+// The logits of all visible keys, in bins of equal width from the least to the largest.
+struct LogitHistogram {
   HeadPlace place;
-  std::vector<double> values;
-  double share(size_t top) const;  // of the sum of squares
+  double low = 0.0, high = 0.0;
+  std::vector<double> counts;
 };
 
 struct EntropyFloor {
@@ -37,8 +33,10 @@ struct EntropyFloor {
 struct Inspection {
   double loss = 0.0;  // nats per token
   std::vector<Reading> readings;
-  std::vector<EntropyFloor> floors;
-  std::vector<std::vector<PositionPoint>> positions;  // [layer][position]
+  std::vector<Place> places;                          // of attention, stack by stack
+  std::vector<std::vector<PositionPoint>> positions;  // [place][position]
+  std::vector<EntropyFloor> floors;                   // these and the next for every head of every place
+  std::vector<LogitHistogram> histograms;
   std::vector<Spectrum> spectra;
 };
 
@@ -49,10 +47,12 @@ double entropy_floor(double sigma, int64_t n);
 
 // `inputs` [windows, t] and their targets.
 Inspection inspect(DecoderLm& model, const torch::Tensor& inputs, const torch::Tensor& targets);
+// Batches of one pair each, without padding.
+Inspection inspect(EncoderDecoder& model, const std::vector<TranslationBatch>& pairs);
 
-// The weights of these heads over one window, [1, t].
-std::vector<AttentionMap> attention_maps(const DecoderLm& model, const torch::Tensor& inputs,
-                                         const std::vector<HeadPlace>& heads);
+// Weights and logits of every head over one window, [1, t], or one pair.
+std::vector<AttentionMap> attention_maps(const DecoderLm& model, const torch::Tensor& inputs);
+std::vector<AttentionMap> attention_maps(const EncoderDecoder& model, const TranslationBatch& pair);
 
 // The heads of least and of largest relative entropy and of the largest logit, each once.
 std::vector<HeadPlace> notable_heads(const std::vector<Reading>& readings);

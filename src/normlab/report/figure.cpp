@@ -39,12 +39,10 @@ std::string html(const Switch& choice, const std::string& id) {
   return out + "</fieldset>";
 }
 
-}  // namespace
-
-Html html(const Figure& figure) {
+// `drawings`: the charts with what surrounds them.
+Html html(const Figure& figure, std::string_view css_class, const std::string& drawings) {
   const std::string id = slug(figure.caption.id);
-  std::string out = concat("<figure id=\"", id, "\">\n", svg(figure, figure.wide, wide_canvas),
-                           svg(figure, figure.narrow, narrow_canvas), "<div class=\"tools\">\n");
+  std::string out = concat("<figure id=\"", id, "\"", css_class, ">\n", drawings, "<div class=\"tools\">\n");
   for (const Switch& choice : figure.switches) {
     if (choice.options.size() > 1) out += html(choice, id);
   }
@@ -54,6 +52,16 @@ Html html(const Figure& figure) {
     out += concat("<script type=\"application/json\">", replace_all(figure.hover, "<", "\\u003c"), "</script>\n");
   }
   return {out + "</figure>\n"};
+}
+
+}  // namespace
+
+Html html(const Figure& figure) {
+  return html(figure, "", svg(figure, figure.wide, wide_canvas) + svg(figure, figure.narrow, narrow_canvas));
+}
+
+Html compact_html(const Figure& figure) {
+  return html(figure, " class=\"compact\"", svg(figure, figure.narrow, narrow_canvas));
 }
 
 std::string svg_file(const Figure& figure) {

@@ -49,6 +49,7 @@ struct Figure {
 };
 
 Html html(const Figure& figure);
+Html compact_html(const Figure& figure);     // the narrow drawing in every window, for figures that stand in columns
 std::string svg_file(const Figure& figure);  // the wide drawing, first view, with its style: a file of its own
 
 // Each chart type has `Figure figure(const Chart&)`.

@@ -15,9 +15,12 @@ struct HeatMap {
   std::string value_title;                  // with the unit
   std::vector<std::string> rows, columns;   // names; blanks and line ends are made visible
   std::vector<std::vector<double>> values;  // one list per row; NaN is masked
-  // Absent: the ramp starts at 0, and what is below is shown as 0. Present: it starts at the least value, and each
-  // cell shows its number with so many decimals.
+  // Each cell shows its number with so many decimals; absent: the map is dense, drawn as an image.
   std::optional<int> decimals = {};
+  // The ramp starts at 0, and what is below is shown as 0; else at the least value, and the colour bar says so.
+  bool from_zero = true;
+  // Where the ramp ends, if not at the largest value: what is above has its last colour.
+  std::optional<double> ramp_end = {};
 };
 
 Figure figure(const HeatMap& map);

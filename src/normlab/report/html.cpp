@@ -16,6 +16,18 @@ Html collapsed(std::string_view summary, const Html& content) {
   return {concat("<details><summary>", escape(summary), "</summary>\n", content.text, "</details>\n")};
 }
 
+Html list(const std::vector<std::string>& items) {
+  std::string out = "<ul>\n";
+  for (const std::string& item : items) out += concat("<li>", escape(item), "</li>\n");
+  return {out + "</ul>\n"};
+}
+
+Html columns(const std::vector<Html>& parts) {
+  std::string out = "<div class=\"columns\">\n";
+  for (const Html& part : parts) out += part.text;
+  return {out + "</div>\n"};
+}
+
 std::string slug(std::string_view text) {
   std::string out;
   for (const char c : text) {

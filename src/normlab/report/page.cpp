@@ -25,10 +25,12 @@ std::string base64_of_hex(std::string_view hex) {
   return out;
 }
 
-// Nothing may be fetched from anywhere, and no script may run but ours, whatever the page contains.
+// Nothing may be fetched from anywhere (images are part of the page), and no script may run but ours, whatever the
+// page contains.
 std::string security_policy() {
   return concat(
-      "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; script-src 'sha256-",
+      "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; script-src "
+      "'sha256-",
       base64_of_hex(sha256_hex(page_js)), "'");
 }
 
@@ -94,8 +96,9 @@ std::string footer(const Page& page) {
 }  // namespace
 
 std::string render(const Page& page) {
-  std::string out = concat(head(page), "<body>\n<a class=\"skip\" href=\"#main\">Skip to the charts</a>\n",
-                           header(page), contents(page), "<main id=\"main\">\n");
+  std::string out = concat(head(page), page.wide ? "<body class=\"wide\">" : "<body>",
+                           "\n<a class=\"skip\" href=\"#main\">Skip to the charts</a>\n", header(page), contents(page),
+                           "<main id=\"main\">\n");
   for (std::size_t i = 0; i < page.sections.size(); ++i) out += section(page, i);
   return concat(out, "</main>\n", footer(page), "<script>", page_js, "</script>\n</body>\n</html>\n");
 }

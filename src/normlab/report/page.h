@@ -30,6 +30,7 @@ struct Page {
   std::vector<Section> sections;
   std::string command;              // repeats the study
   std::vector<std::string> footer;  // program version, machine, date
+  bool wide = false;                // figures stand in columns, which may fill a large window
 };
 
 std::string render(const Page& page);

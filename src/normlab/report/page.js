@@ -109,14 +109,31 @@
   };
 
   // ---- heat maps
+  // Dense maps are images: a level from 1 to 255 of the range, or transparent where a cell is masked.
+  const canvases = new WeakMap();
+  const level_value = (data, group, column, row) => {
+    const image = group.querySelector('.levels'), [low, high] = data.range;
+    if (!canvases.has(image)) {
+      const canvas = document.createElement('canvas');
+      canvas.width = (data.columns || data.rows).length;
+      canvas.height = data.rows.length;
+      canvases.set(image, canvas.getContext('2d', { willReadFrequently: true }));
+      canvases.get(image).drawImage(image, 0, 0, canvas.width, canvas.height);
+    }
+    const [level, , , opaque] = canvases.get(image).getImageData(column, row, 1, 1).data;
+    const step = (high - low) / 254, text = (low + (level - 1) * step).toFixed(Math.max(0, Math.ceil(-Math.log10(step))));
+    return opaque ? (data.over && level === 255 ? '\u2265 ' : '') + text.replace('-', '\u2212') : null;
+  };
   const hover_heat = (data, group, x, y) => {
     const [left, top, width, height] = numbers(group.dataset.frame);
-    const column = Math.floor((x - left) / width * data.columns.length), row = Math.floor((y - top) / height * data.rows.length);
-    const value = data.heat[row] && data.heat[row][column];
+    const columns = data.columns || data.rows;
+    const column = Math.floor((x - left) / width * columns.length), row = Math.floor((y - top) / height * data.rows.length);
+    const inside = column >= 0 && column < columns.length && row >= 0 && row < data.rows.length;
+    const value = !inside ? null : data.heat ? data.heat[row][column] : level_value(data, group, column, row);
     if (value == null) return null;
-    const across = width / data.columns.length, down = height / data.rows.length;
+    const across = width / columns.length, down = height / data.rows.length;
     make(clear_cursor(group), 'rect', { class: 'cursor-cell', x: left + column * across, y: top + row * down, width: across, height: down });
-    return document.createTextNode(`${data.rows[row]} \u2192 ${data.columns[column]}: ${value}`);
+    return document.createTextNode(`${data.rows[row]} \u2192 ${columns[column]}: ${value}`);
   };
 
   // ---- pointer and keys over a chart
@@ -145,7 +162,7 @@
     svg.addEventListener('pointermove', move);
     svg.addEventListener('pointerdown', move);
     svg.addEventListener('pointerleave', () => leave(figure));
-    if (!data || data.heat) return;
+    if (!data || data.rows) return;
     svg.setAttribute('tabindex', '0');
     svg.addEventListener('blur', () => leave(figure));
     svg.addEventListener('keydown', event => {

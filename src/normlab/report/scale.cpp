@@ -104,14 +104,12 @@ double Scale::operator()(double value) const {
 std::vector<double> ticks(Extent domain, bool log, int wanted) {
   wanted = std::max(wanted, 2);
   if (!log) return linear_ticks(domain, wanted);
-  const auto enough = [&](const std::vector<double>& found) {
-    return found.size() >= 3 && static_cast<int>(found.size()) <= 2 * wanted;
-  };
-  if (auto found = log_ticks(domain, {1, 1.5, 2, 3, 4, 5, 7}, 1); enough(found) && domain.high < 10 * domain.low)
-    return found;
-  if (auto found = log_ticks(domain, {1, 2, 5}, 1); enough(found)) return found;
+  // From the densest set to the sparsest: the first that is not crowded.
+  for (const auto& factors : {std::initializer_list<double>{1, 1.5, 2, 3, 4, 5, 7}, {1, 2, 3, 5}, {1, 2, 5}, {1, 3}})
+    if (auto found = log_ticks(domain, factors, 1); found.size() >= 4 && static_cast<int>(found.size()) <= wanted + 2)
+      return found;
   const int decades = static_cast<int>(std::ceil(std::log10(domain.high / domain.low)));
-  if (auto found = log_ticks(domain, {1}, std::max(1, decades / wanted)); enough(found)) return found;
+  if (auto found = log_ticks(domain, {1}, std::max(1, decades / wanted)); found.size() >= 3) return found;
   return linear_ticks(domain, wanted);
 }
 
@@ -133,6 +131,10 @@ std::string with_minus(std::string text) { return replace_all(std::move(text), "
 std::string signed_number(double value, int decimals) {
   const std::string text = fixed(value, decimals);
   return with_minus(value > 0 && text.find_first_not_of("0.") != std::string::npos ? "+" + text : text);
+}
+
+int supported_decimals(double half_width) {
+  return half_width > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(half_width))), 1, 6) : 3;
 }
 
 int interval_decimals(double low, double high, int least) {

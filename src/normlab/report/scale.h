@@ -37,6 +37,9 @@ std::vector<std::string> tick_labels(const std::vector<double>& ticks, bool log)
 std::string with_minus(std::string text);               // "-0.02" with the minus sign of typography
 std::string signed_number(double value, int decimals);  // +0.021, -0.021 with a true minus sign
 
+// Decimals of an estimate whose interval has this half-width: two digits of the half-width, no more.
+int supported_decimals(double half_width);
+
 // At least `least` decimals, and more where an end of the interval would otherwise be rounded to 0: what excludes 0
 // must look as if it did.
 int interval_decimals(double low, double high, int least);

@@ -1,9 +1,11 @@
-// Trained translators on their development text: what `normlab eval` and `normlab inspect` say of them.
+// Trained translators on their development text: `normlab eval`, and what `normlab inspect` reads.
 #pragma once
 
 #include <string>
 
 #include "normlab/base/error.h"
+#include "normlab/data/translation_data.h"
+#include "normlab/train/checkpoint.h"
 
 namespace normlab {
 
@@ -17,12 +19,11 @@ struct TranslatorEval {
 };
 Exit evaluate_translator(const TranslatorEval& options);
 
-// Attention of the encoder, the decoder and between them, over some pairs.
-struct TranslatorInspection {
-  std::string model, out;  // `out`: file of the readings; empty: inspect.json in the model's folder
-  int pairs = 8;
-  bool json = false;
+// The development text, or that of another folder, at most so many pairs of it; 0 for all.
+struct DevelopmentText {
+  TranslationData data;
+  ParallelText pairs;
 };
-Exit inspect_translator(const TranslatorInspection& options);
+DevelopmentText development_text(const LoadedTranslator& loaded, const std::string& folder, int most);
 
 }  // namespace normlab

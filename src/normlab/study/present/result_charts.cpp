@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "normlab/base/text.h"
 #include "normlab/report/box_chart.h"
@@ -14,13 +15,34 @@
 namespace normlab {
 namespace {
 
-std::string percent(double share) { return concat(signed_number(100 * share, 1), " %"); }
+std::string percent(double share, int decimals = 1) { return concat(signed_number(100 * share, decimals), " %"); }
+
+// The same in every row, and no more than the narrowest interval supports.
+struct Digits {
+  int loss = 3, percent = 1;
+};
+Digits digits_of(const Analysis& analysis) {
+  Digits digits;
+  double narrowest = std::numeric_limits<double>::infinity(), in_percent = narrowest;
+  for (const Comparison& each : analysis.comparisons) {
+    if (!each.adjusted) continue;
+    const double half = (each.adjusted->high - each.adjusted->low) / 2;
+    if (half > 0) narrowest = std::min(narrowest, half);
+    if (half > 0 && *each.mean != 0)
+      in_percent = std::min(in_percent, 100 * half * std::fabs(*each.relative / *each.mean));
+  }
+  if (std::isfinite(narrowest)) digits.loss = supported_decimals(narrowest);
+  if (std::isfinite(in_percent))
+    digits.percent = std::clamp(-static_cast<int>(std::floor(std::log10(in_percent))), 0, 2);
+  return digits;
+}
 
 const std::string& label_of(const ChartInput& input, size_t variant) {
   return input.results.plan.variants[variant].label;
 }
 
-IntervalRow interval_row(const ChartInput& input, const Comparison& comparison, const std::string& label) {
+IntervalRow interval_row(const ChartInput& input, const Comparison& comparison, const std::string& label,
+                         const Digits& digits) {
   IntervalRow row{.label = label,
                   .style = input.styles.variants[comparison.variant],
                   .mean = comparison.mean.value_or(not_a_number),
@@ -28,7 +50,9 @@ IntervalRow interval_row(const ChartInput& input, const Comparison& comparison, 
                   .high = comparison.adjusted ? comparison.adjusted->high : not_a_number,
                   .values = comparison.differences,
                   .notes = {"", "", ""}};
-  if (comparison.mean) row.notes = {signed_number(*comparison.mean, 4), percent(*comparison.relative), "\xE2\x80\x93"};
+  if (comparison.mean)
+    row.notes = {signed_number(*comparison.mean, digits.loss), percent(*comparison.relative, digits.percent),
+                 "\xE2\x80\x93"};
   if (comparison.holm_p) row.notes[2] = p_text(*comparison.holm_p);
   return row;
 }
@@ -56,7 +80,8 @@ Figure difference_chart(const ChartInput& input) {
   IntervalChart chart = empty_difference_chart(input.analysis, "differences",
                                                concat("Final validation loss against ", baseline), baseline);
   for (const Comparison& comparison : input.analysis.comparisons)
-    chart.intervals.push_back(interval_row(input, comparison, label_of(input, comparison.variant)));
+    chart.intervals.push_back(
+        interval_row(input, comparison, label_of(input, comparison.variant), digits_of(input.analysis)));
   return figure(chart);
 }
 
@@ -72,7 +97,8 @@ std::vector<Figure> group_charts(const ChartInput& input, const std::vector<Grou
     charts.push_back(empty_difference_chart(group.analysis, concat("differences-", charts.size() + 1),
                                             concat(group.label, ": against ", baseline), baseline));
     for (const Comparison& comparison : group.analysis.comparisons) {
-      charts.back().intervals.push_back(interval_row(input, comparison, label(comparison.variant)));
+      charts.back().intervals.push_back(
+          interval_row(input, comparison, label(comparison.variant), digits_of(group.analysis)));
       const IntervalRow& row = charts.back().intervals.back();
       for (const double value : {row.mean, row.low, row.high}) shared.include(value);
       for (const double value : row.values) shared.include(value);
@@ -127,7 +153,8 @@ std::optional<Figure> loss_map(const ChartInput& input) {
               rows.values,
               columns.values,
               {},
-              4};
+              4,
+              /*from_zero=*/false};
   for (size_t i = 0; i < rows.values.size(); ++i) {
     map.values.emplace_back();
     for (size_t j = 0; j < columns.values.size(); ++j) {

@@ -6,6 +6,7 @@
 #include "normlab/study/present/scaling_charts.h"
 #include "normlab/study/present/scaling_json.h"
 #include "normlab/study/present/scaling_tables.h"
+#include "normlab/study/present/scaling_verdict.h"
 
 namespace normlab {
 namespace {
@@ -52,8 +53,8 @@ std::string subtitle_of(const ScalingAnalysis& analysis) {
 
 std::string make_markdown(const ScalingAnalysis& analysis, const std::vector<FitPart>& parts,
                           const std::string& command) {
-  std::string out = concat("# Scaling\n\n", markdown_text(subtitle_of(analysis)), "\n");
-  for (const std::string& sentence : scaling_findings(analysis)) out += concat("\n", markdown_text(sentence), "\n");
+  std::string out = concat("# Scaling\n\n", markdown_text(subtitle_of(analysis)), "\n\n**",
+                           markdown_text(scaling_verdict(analysis)), "**\n");
   for (const std::string& note : analysis.notes) out += concat("\n> ", markdown_text(note), "\n");
   for (const FitPart& part : parts) {
     out += concat("\n## ", part.title, "\n\n", markdown_text(part.text), "\n");
@@ -62,6 +63,8 @@ std::string make_markdown(const ScalingAnalysis& analysis, const std::vector<Fit
                     each.caption.note, "\n");
     for (const Table& table : part.tables) out += concat("\n", markdown_text(table.caption), "\n\n", markdown(table));
   }
+  out += "\n## Details\n\n";
+  for (const std::string& sentence : scaling_findings(analysis)) out += concat("- ", markdown_text(sentence), "\n");
   return out + concat("\n## Repeat it\n\n```\n", command, "\n```\n");
 }
 
@@ -69,12 +72,10 @@ std::string make_markdown(const ScalingAnalysis& analysis, const std::vector<Fit
 
 ReportFiles make_scaling_report(const ScalingAnalysis& analysis, const std::vector<std::string>& command) {
   const std::vector<FitPart> parts = fit_parts(analysis);
-  std::vector<std::string> findings = scaling_findings(analysis);
-  if (findings.empty()) findings.push_back("Critical batch sizes only: there are too few sizes or horizons for a law.");
   Page page{.title = "Scaling",
             .subtitle = subtitle_of(analysis),
-            .verdict = findings.front(),
-            .detail = join(std::span(findings).subspan(1), " "),
+            .verdict = scaling_verdict(analysis),
+            .detail = {},
             .figures = {},
             .notices = analysis.notes,
             .sections = {},
@@ -89,6 +90,8 @@ ReportFiles make_scaling_report(const ScalingAnalysis& analysis, const std::vect
     }
     for (const Table& table : part.tables) page.sections.back().blocks.push_back(html(table));
   }
+  if (const auto findings = scaling_findings(analysis); !findings.empty())
+    page.sections.push_back({"Details", "", {list(findings)}});
   files.emplace_back("points.csv", csv(run_table(analysis)));
   files.emplace_back("fit.json", scaling_json(analysis));
   files.emplace_back("scaling.md", make_markdown(analysis, parts, join(command, " ")));

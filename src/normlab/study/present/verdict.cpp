@@ -20,7 +20,7 @@ double half_width(const Interval& interval) { return (interval.high - interval.l
 int decimals_of(const Comparison& comparison) {
   if (!comparison.adjusted) return decimals_without_interval;
   const double half = half_width(*comparison.adjusted), mean = std::fabs(*comparison.mean);
-  int decimals = half > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(half))), 1, 6) : 3;
+  int decimals = supported_decimals(half);
   while (differs(comparison) && decimals < 6 && fixed(mean, decimals) == fixed(half, decimals)) ++decimals;
   return decimals;
 }
