@@ -1,4 +1,6 @@
 """The report in a real browser: nothing is fetched, nothing complains, the charts answer, it fits every window."""
+import json
+import math
 import re
 import shutil
 
@@ -196,3 +198,36 @@ def test_it_prints_without_cut_charts(browser, study):
     browser.call("Emulation.setEmulatedMedia", media="print")
     assert count(browser, ".tools") == 0
     assert browser.evaluate("getComputedStyle(document.querySelector('figure')).breakInside") == "avoid"
+
+
+def test_what_was_trained_is_seen_at_once_and_in_print(browser, study):
+    """Model size, steps, data and machine, without a click; every tile says what it rests on."""
+    for media in ["", "print"]:
+        browser.open(study.folder / "report.html")
+        browser.call("Emulation.setEmulatedMedia", media=media)
+        [setup] = browser.evaluate(SHOWN.format(".setup") + ".map(e => e.innerText)")
+        assert re.match(r"scheme lp; 6 layers of width 96.*; 2000 steps of 768 tokens; .+", setup)
+        assert browser.evaluate("document.querySelector('.setup').getBoundingClientRect().bottom") < 300
+        tiles = browser.evaluate(SHOWN.format(".figures dt") + ".map(e => e.innerText)")
+        assert len(tiles) >= 2 and all(re.search(r"\d+ folds?", tile) for tile in tiles)
+    browser.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_the_first_chart_shows_the_whole_run(page):
+    assert page.evaluate(SHOWN.format("#loss .view .plot") + ".map(p => p.dataset.domain.split(' ')[0])") == ["0"]
+    assert page.evaluate("document.querySelector('figure').id") == "loss"
+
+
+def test_few_points_are_drawn_as_points(browser, grid):
+    """Three folds: every trial is a dot, and there is no box."""
+    browser.open(grid.folder / "report.html")
+    assert count(browser, "#time .box") == 0 and count(browser, "#time .dot") == 28 * 3
+
+
+def test_the_chart_of_differences_has_no_more_digits_than_its_intervals(page, study):
+    rows = json.loads((study.folder / "report.json").read_text())["comparisons"]
+    narrowest = min((row["adjusted"]["high"] - row["adjusted"]["low"]) / 2 for row in rows)
+    notes = page.evaluate(SHOWN.format("#differences text.end.value") + ".map(t => t.textContent)")
+    shown = [text for text in notes if re.fullmatch(r"[+\u2212]0\.\d+", text)]
+    assert len(shown) == 6
+    assert {len(text.split(".")[1]) for text in shown} == {1 - math.floor(math.log10(narrowest))}

@@ -1,6 +1,7 @@
 """Ladders, plans and scaling fits, as a user runs them."""
 import json
 import random
+import re
 import time
 
 import pytest
@@ -43,6 +44,35 @@ def test_fit_writes_a_report_whose_points_read_back(tmp_path):
         assert (tmp_path / "fit" / name).stat().st_size > 0, name
     again = json.loads(run("fit", "--points", tmp_path / "fit/points.csv", "--resamples", 100, "--json", check=0).stdout)
     assert again["floor"] == pytest.approx(json.loads((tmp_path / "fit/fit.json").read_text())["floor"], rel=1e-9)
+
+
+def test_the_page_starts_with_the_finding_in_two_sentences(tmp_path):
+    """Runs of equal size and length decide the first sentence, the laws the second; the details come below."""
+    draw, rows = random.Random(9), []
+    for scheme, factor in [("gpt+", 1.0), ("angpt", 0.9)]:
+        for n in (1e6, 3e6, 1e7, 3e7):
+            for d in (2e7, 6e7, 2e8):
+                rows.append(f"{n},{d},{factor * loss(n, d) * (1 + draw.gauss(0, 0.002))},{scheme}")
+    points = tmp_path / "points.csv"
+    points.write_text("\n".join(["n_params,n_tokens,loss,scheme", *rows]) + "\n")
+    shown = run("fit", "--points", points, "--resamples", 100, "--out", tmp_path / "fit", check=0).stdout
+    page = (tmp_path / "fit/scaling.html").read_text()
+    [verdict] = re.findall(r'<p class="verdict">(.*?)</p>', page)
+    first, second = re.split(r"(?<=[.]) (?=[A-Z])", verdict)
+    assert re.match(r"angpt beats gpt\+ in 12 pairs of runs of equal size and length: its loss is lower than that of gpt\+ "
+                    r"by 0\.\d{3} nats \(95 % interval 0\.\d{3} to 0\.\d{3}\)\.", first)
+    assert second.startswith("Extrapolated to 100 times the compute of the largest run, ") and len(verdict) < 420
+    assert '<p class="detail">' not in page
+    assert page.index("Details</h2>") > page.index("<figure") and shown.split()[:2] == ["angpt", "beats"]
+    assert (tmp_path / "fit/scaling.md").read_text().count("**") == 2
+
+
+def test_log_axes_have_enough_ticks(tmp_path):
+    points = write_points(tmp_path / "points.csv", 20)
+    run("fit", "--points", points, "--resamples", 100, "--out", tmp_path / "fit", check=0)
+    for chart in (tmp_path / "fit/charts").glob("*.svg"):
+        labels = re.findall(r'<text class="middle" x="[\d.]+" y="([\d.]+)">', chart.read_text())
+        assert max(labels.count(y) for y in labels) >= 4, chart.name
 
 
 def test_fit_says_which_bootstrap_and_why(tmp_path):

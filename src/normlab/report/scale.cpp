@@ -34,7 +34,7 @@ std::vector<double> linear_ticks(Extent domain, int wanted) {
   return found;
 }
 
-std::vector<double> log_ticks(Extent domain, std::initializer_list<double> factors, int every) {
+std::vector<double> log_ticks(Extent domain, const std::vector<double>& factors, int every) {
   const int first = static_cast<int>(std::floor(std::log10(domain.low)));
   const int last = static_cast<int>(std::ceil(std::log10(domain.high)));
   std::vector<double> found;
@@ -105,7 +105,8 @@ std::vector<double> ticks(Extent domain, bool log, int wanted) {
   wanted = std::max(wanted, 2);
   if (!log) return linear_ticks(domain, wanted);
   // From the densest set to the sparsest: the first that is not crowded.
-  for (const auto& factors : {std::initializer_list<double>{1, 1.5, 2, 3, 4, 5, 7}, {1, 2, 3, 5}, {1, 2, 5}, {1, 3}})
+  static const std::vector<std::vector<double>> sets = {{1, 1.5, 2, 3, 4, 5, 7}, {1, 2, 3, 5}, {1, 2, 5}, {1, 3}};
+  for (const std::vector<double>& factors : sets)
     if (auto found = log_ticks(domain, factors, 1); found.size() >= 4 && static_cast<int>(found.size()) <= wanted + 2)
       return found;
   const int decades = static_cast<int>(std::ceil(std::log10(domain.high / domain.low)));

@@ -143,7 +143,9 @@ Html largest_logits(const InspectPage& page, Stack stack) {
 Html position_chart(const InspectPage& page, Stack stack, const char* what, double PositionPoint::*value) {
   const std::string prefix = stack == Stack::layers ? "" : concat(capital_name(stack), ": ");
   LineChart chart{{concat(slug(what), "-by-position-", name_of(stack)),
-                   prefix.empty() ? concat(what, " by position") : concat(prefix, "by position"),
+                   prefix.empty() ? concat(value == &PositionPoint::max_logit ? "Largest logit" : "Relative entropy",
+                                           " by position")
+                                  : concat(prefix, what, " by position"),
                    concat(value == &PositionPoint::max_logit ? "Over heads and " : "Mean over heads and ",
                           page.tokens > 0 ? "windows." : "pairs."),
                    concat("Curves of ", what, " against position, one per layer.")},
