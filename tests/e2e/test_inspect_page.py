@@ -62,7 +62,7 @@ def press(browser, key):
 
 def test_it_opens_with_the_head_that_was_asked_for(page, model):
     assert figures(page) == ["attention-layer01-2", "logits-layer01-2", "histogram-layer01-2"]
-    assert page.evaluate("document.querySelectorAll('#heads [type=radio]').length") == 8
+    assert page.evaluate("document.querySelectorAll('#heads .choices [type=radio]').length") == 8
     assert [(each["layer"], each["head"]) for each in model[1]["maps"]] == [(1, 2)]
 
 
@@ -193,7 +193,7 @@ def test_a_translator_has_encoder_decoder_and_cross_attention(browser, translato
     assert browser.evaluate("[...document.querySelectorAll('#heads caption')].map(c => c.textContent)") == [
         "Encoder", "Decoder", "Cross-attention"]
     assert figures(browser)[0] == "attention-cross00-1"
-    assert browser.evaluate("document.querySelectorAll('#heads [type=radio]').length") == 8
+    assert browser.evaluate("document.querySelectorAll('#heads .choices [type=radio]').length") == 8
     [chosen] = data["maps"]
     assert len(chosen["weights"]) == len(data["map_tokens"]) and len(chosen["weights"][0]) == len(data["source_tokens"])
     assert all(sum(row) == pytest.approx(1) for row in chosen["weights"])

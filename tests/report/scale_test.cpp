@@ -84,6 +84,8 @@ TEST(Ticks, NeverOneAloneNorTooMany) {
 
 TEST(Ticks, Log) {
   EXPECT_THAT(ticks({1.4, 4.3}, true, 6), Pointwise(DoubleNear(1e-12), {1.5, 2.0, 3.0, 4.0}));
+  EXPECT_THAT(ticks({0.12, 1.9}, true, 7), Pointwise(DoubleNear(1e-12), {0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5}));
+  EXPECT_THAT(ticks({0.05, 2}, true, 7), Pointwise(DoubleNear(1e-12), {0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0}));
   EXPECT_THAT(ticks({1, 1e6}, true, 6), Pointwise(DoubleNear(1e-6), {1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6}));
   EXPECT_THAT(ticks({1.48, 1.52}, true, 4), Pointwise(DoubleNear(1e-12), {1.48, 1.49, 1.5, 1.51, 1.52}));
 }

@@ -10,6 +10,7 @@
 #include "normlab/study/present/scaling_json.h"
 #include "normlab/study/present/scaling_report.h"
 #include "normlab/study/present/scaling_tables.h"
+#include "normlab/study/present/scaling_verdict.h"
 #include "stats/draws.h"
 
 namespace normlab {
@@ -67,6 +68,11 @@ TEST(ScalingAnalysis, AConstantFactorOfTwoSchemes) {
   EXPECT_THAT(found[1], HasSubstr("angpt is expected below the best gpt+"));
   EXPECT_THAT(found[2], HasSubstr("consistent with shared exponents"));
   EXPECT_THAT(found[3], HasSubstr("an extrapolation"));
+  EXPECT_THAT(
+      scaling_verdict(analysis),
+      testing::MatchesRegex("angpt beats gpt\\+ in 12 pairs of runs of equal size and length: its loss is lower than "
+                            "that of gpt\\+ by 0.[0-9]+ nats .*\\. Extrapolated to 100 times the compute of the "
+                            "largest run, .*\\."));
   ASSERT_EQ(analysis.same_size.size(), 1u);
   EXPECT_NEAR(analysis.same_size[0].differences[0], base.loss(2.6e4, 1.3e5) - base.loss(2e4, 1e5), 0.03);
 
@@ -103,6 +109,8 @@ TEST(ScalingAnalysis, OneSchemesCoefficientsStandAtTheTop) {
     EXPECT_GE(json["intervals"][name][1], json[name]) << name;
   }
   EXPECT_THAT(analysis.notes.at(0), HasSubstr("off the law"));
+  EXPECT_THAT(scaling_verdict(analysis), HasSubstr("The law fits 12 runs within"));
+  EXPECT_THAT(scaling_verdict(analysis), HasSubstr("parameters on "));
 }
 
 TEST(ScalingAnalysis, ALawThatDoesNotDescribeTheRunsIsSaidToBeNone) {
