@@ -122,6 +122,7 @@ def test_the_histogram_counts_all_windows_on_both_axes(page, model):
     assert page.evaluate(views) == ["0"]
     page.evaluate("document.querySelector('#histogram-layer01-2 input[value=\"1\"]').click()")
     assert page.evaluate(views) == ["1"]
+    page.centre("#histogram-layer01-2 .view .bars")
     peak = max(range(40), key=lambda i: found["counts"][i])
     box = page.evaluate(f"(b => [b.x + b.width / 2, b.y + b.height / 2])("
                         f"document.querySelectorAll('#histogram-layer01-2 rect.hit')[{peak}].getBoundingClientRect())")
@@ -138,8 +139,11 @@ def test_the_table_has_every_head(page):
 def test_hostile_tokens_are_text(page):
     assert page.evaluate("document.querySelectorAll('script:not([type])').length") == 1
     assert page.evaluate("document.querySelectorAll('img').length") == 0
-    names = page.evaluate(SHOWN.format("#attention-layer01-2 .heat text") + ".map(t => t.textContent)")
-    assert "<" in names and "\u2423" in names
+    names = "".join(page.evaluate("JSON.parse(document.querySelector('#attention-layer01-2 > script').textContent).rows"))
+    visible = HOSTILE.replace(" ", "\u2423").replace("\n", "\u21b5").replace("\t", "\u21e5")
+    assert len(names) == 32 and names in visible * 2
+    shown = page.evaluate(SHOWN.format("#attention-layer01-2 .heat text") + ".map(t => t.textContent)")
+    assert set(shown) & set("<>&\"'")
 
 
 def test_it_uses_the_width(page):
@@ -190,7 +194,7 @@ def test_a_translator_has_encoder_decoder_and_cross_attention(browser, translato
     path, data, shown = translator_page
     assert all(place in shown for place in ("encoder layer 1", "decoder layer 0", "cross-attention layer 0", str(path)))
     browser.open(path, width=1280)
-    assert browser.evaluate("[...document.querySelectorAll('#heads caption')].map(c => c.textContent)") == [
+    assert browser.evaluate("[...document.querySelectorAll('#heads .choices caption')].map(c => c.textContent)") == [
         "Encoder", "Decoder", "Cross-attention"]
     assert figures(browser)[0] == "attention-cross00-1"
     assert browser.evaluate("document.querySelectorAll('#heads .choices [type=radio]').length") == 8
