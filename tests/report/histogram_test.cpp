@@ -33,7 +33,7 @@ TEST(Histogram, ABarForEachBinThatHasValues) {
       EXPECT_EQ(testing::count(view.substr(at, view.find("/>", at) - at), "z"), 3u);
     }
     EXPECT_THAT(drawing->views[0], HasSubstr(">0.0<"));  // the linear axis starts at 0
-    EXPECT_THAT(drawing->views[2], HasSubstr("−1.00 to 0: 0 %"));
+    EXPECT_THAT(drawing->views[2], HasSubstr("−1.00 to 0.00: 0 %"));
     EXPECT_EQ(testing::count(drawing->views[2], "<title>"), 4u);
   }
   ASSERT_EQ(made.switches.size(), 1u);
