@@ -23,7 +23,7 @@ TEST(Signals, NothingIsRequestedBeforeASignal) {
 }
 
 TEST(Signals, StopSignalsAreRequests) {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     const int status = run_in_child([signal] {
       install_signal_handlers();
       ::raise(signal);
@@ -52,6 +52,30 @@ TEST(Signals, SecondTerminateStillWaitsForTheCheckpoint) {
     return stop_requested() ? 0 : 1;
   });
   EXPECT_TRUE(exited_with(status, 0));
+}
+
+TEST(Signals, AHangupThatIsIgnoredStaysSo) {  // as nohup asks
+  const int status = run_in_child([] {
+    ::signal(SIGHUP, SIG_IGN);
+    install_signal_handlers();
+    ::raise(SIGHUP);
+    return stop_requested() ? 1 : 0;
+  });
+  EXPECT_TRUE(exited_with(status, 0));
+}
+
+TEST(Signals, HeldOnesComeLater) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
+    const int status = run_in_child([signal] {
+      hold_signals();
+      ::raise(signal);  // without a handler it would end the process
+      install_signal_handlers();
+      if (stop_requested() || take_save_request()) return 1;
+      admit_signals();
+      return (signal == SIGUSR2 ? take_save_request() : stop_requested()) ? 0 : 2;
+    });
+    EXPECT_TRUE(exited_with(status, 0)) << signal;
+  }
 }
 
 TEST(Signals, SaveRequestIsTakenOnce) {

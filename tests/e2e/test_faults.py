@@ -174,8 +174,8 @@ def test_a_flipped_bit_is_noticed(trained, tmp_path, file):
     flip(tmp_path / "run" / "checkpoints" / "latest" / file)
     words = f"{file} has changed"
     assert words in run("check", tmp_path / "run", check=DATA).stdout
-    assert words in run("train", "--resume", "--out", tmp_path / "run", "--set", "train.max_steps=30", check=DATA).stderr
     assert words in run("eval", tmp_path / "run" / "checkpoints" / "latest", check=DATA).stderr
+    assert words in run("train", "--resume", "--out", tmp_path / "run", "--set", "train.max_steps=30").stderr
 
 
 def test_check_explains(trained, tmp_path):

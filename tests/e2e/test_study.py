@@ -184,26 +184,49 @@ def test_crashed_trials_do_not_stop_the_others_and_are_tried_again(text, whole, 
     bad = trials(copy)[1]
     for trial in trials(copy)[:3]:
         (trial / "trial.json").unlink()
+        (trial / "metrics.jsonl").unlink()
         shutil.rmtree(trial / "checkpoints")
     (bad / "checkpoints/step-000005").mkdir(parents=True)  # a checkpoint without its files
     done = compare(text, copy, check=1)
-    assert "trial 3 (p = 2, fold 1, seed 1337) crashed" in done.stderr and "lacks state.json" in done.stderr
-    assert record(bad)["outcome"] == "crashed" and "lacks" in record(bad)["message"]
+    assert "trial 3 (p = 2, fold 1, seed 1337) crashed" in done.stderr and "state.json is missing" in done.stderr
+    assert record(bad)["outcome"] == "crashed" and "state.json is missing" in record(bad)["message"]
     assert (copy / "trials/p=2/fold01-seed1337.log").read_text().startswith("error")
     shutil.rmtree(bad / "checkpoints")
     compare(text, copy)
     assert results(copy) == results(whole)
 
 
-def test_a_killed_trial_counts_as_crashed(text, tmp_path):
-    process = start(*arguments(text, tmp_path / "study", *LONG, "data.fold=[0,1]"), "--jobs", 1)
-    wait_for(lambda: len(list(tmp_path.glob("study/trials/p=2/fold00*/metrics.jsonl"))) == 1)
-    (first,) = children(process)
-    os.kill(first, signal.SIGKILL)
-    wait_for(lambda: children(process) and first not in children(process))
+def kill_first_trial(process, out, times, how=signal.SIGKILL):
+    """Each time once it has written rows."""
+    log = out / "trials/p=2/fold00-seed1337/metrics.jsonl"
+    killed = set()
+    for _ in range(times):
+        wait_for(lambda: log.exists() and log.read_bytes().count(b"\n") > 3 and set(children(process)) - killed)
+        (child,) = set(children(process)) - killed
+        os.kill(child, how)
+        killed.add(child)
+    wait_for(lambda: set(children(process)) - killed or process.poll() is not None)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_trial_is_tried_once_more(text, whole, tmp_path, how):
+    out = tmp_path / "study"
+    process = start(*arguments(text, out, "train.max_steps=400", "data.fold=[0]"), "--jobs", 1)
+    kill_first_trial(process, out, 1, how)
+    assert process.wait(60) == 0
+    words = "killed by signal 9 (Killed)" if how == signal.SIGKILL else "stopped by a signal"
+    assert f"trial 1 (p = 2, fold 0, seed 1337) was {words}; it is tried once more" in process.stderr.read()
+    compare(text, tmp_path / "whole", "train.max_steps=400", "data.fold=[0]")
+    assert results(out) == results(tmp_path / "whole")
+
+
+def test_a_trial_killed_twice_counts_as_crashed(text, tmp_path):
+    out = tmp_path / "study"
+    process = start(*arguments(text, out, *LONG, "data.fold=[0,1]"), "--jobs", 1)
+    kill_first_trial(process, out, 2)
     process.terminate()
     assert process.wait(30) == STOPPED
-    crash = record(tmp_path / "study/trials/p=2/fold00-seed1337")
+    crash = record(out / "trials/p=2/fold00-seed1337")
     assert crash["outcome"] == "crashed" and "signal 9" in crash["message"]
 
 

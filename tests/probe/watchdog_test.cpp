@@ -34,6 +34,17 @@ TEST(Watchdog, NamesLayerHeadMeaningAndAnswerOnce) {
   EXPECT_EQ(dog.after_probe(9, {{Quantity::relative_entropy, 3, 0, 0.01}}).size(), 1U);  // another head
 }
 
+TEST(Watchdog, GoesOnWithWhatItHasSeen) {
+  const std::vector<Reading> collapsed = {{Quantity::relative_entropy, 3, 1, 0.01}};
+  Watchdog dog(0);
+  for (int64_t step = 1; step <= 50; ++step) dog.after_step(step, 2.0, 1.0);
+  dog.after_probe(50, collapsed);
+  Watchdog resumed(0);
+  resumed.restore(dog.memory());
+  EXPECT_THAT(resumed.after_probe(51, collapsed), IsEmpty());
+  EXPECT_THAT(resumed.after_step(51, 2.6, 11.0), testing::SizeIs(2));
+}
+
 TEST(Watchdog, DoesNotRecommendASchemeThatIsInUse) {
   const std::vector<Reading> bad = {{Quantity::relative_entropy, 3, 1, 0.01},
                                     {Quantity::saturated, 0, 0, 0.6},

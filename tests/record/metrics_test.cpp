@@ -13,7 +13,9 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/random.h"
+#include "normlab/base/text.h"
 #include "sandbox.h"
+#include "system_calls.h"
 
 namespace normlab {
 namespace {
@@ -40,6 +42,28 @@ TEST_F(Metrics, OneObjectALineWithTheStepFirst) {
   log.append(500, {{"val_loss", 0.1}, {"step", 7}});
   EXPECT_EQ(read_file(path),
             "{\"step\":250,\"loss\":1.5,\"note\":\"a\\nb\",\"tokens\":16000}\n{\"step\":500,\"val_loss\":0.1}\n");
+}
+
+TEST_F(Metrics, RowsAreCountedAlsoThoseOfEarlierSessions) {
+  EXPECT_EQ(MetricsLog(path).rows(), 0);
+  write("{\"step\":1}\n{\"step\":2}\n{\"st");
+  MetricsLog log(path);
+  EXPECT_EQ(log.rows(), 2);
+  log.append(3, {});
+  EXPECT_EQ(log.rows(), 3);
+}
+
+// Or a power cut could lose the file with all that was synced into it.
+TEST_F(Metrics, TheNameOfANewFileIsSynced) {
+  int folders = 0;
+  const ScopedHook hook(on_fsync, [&](int descriptor) {
+    folders += std::filesystem::read_symlink(concat("/proc/self/fd/", descriptor)) == canonical(folder.path());
+    return 0;
+  });
+  const MetricsLog created(path);
+  EXPECT_EQ(folders, 1);
+  const MetricsLog continued(path);
+  EXPECT_EQ(folders, 1);
 }
 
 TEST_F(Metrics, NumbersReadBackExactly) {

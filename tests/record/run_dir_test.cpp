@@ -130,8 +130,61 @@ TEST_F(Run, CheckpointsAreSortedAndComplete) {
   write_file_atomically(unfinished.path() / "state.json", "{}");
   EXPECT_THAT(steps(run), ElementsAre(250, 999999, 1000000));
   EXPECT_EQ(run.latest()->step, 1000000);
-  fs::remove(run.checkpoint(250) / "model.safetensors");
-  EXPECT_THROW(run.checkpoints(), DataError);
+  fs::remove(run.checkpoint(250) / "state.json");  // what is damaged is listed too, for its reader to complain
+  EXPECT_THAT(steps(run), ElementsAre(250, 999999, 1000000));
+}
+
+// It would erase the rows.
+TEST_F(Run, ARunWithRowsAndWithoutCheckpointsIsNotRestarted) {
+  const fs::path checkpoints = path / "checkpoints";
+  {
+    const RunDir run = started();
+    save(run, 250);
+    write_file_atomically(run.metrics(), "{\"step\":250}\n");
+  }
+  const auto refused = [&] { return message_of<DataError>([&] { RunDir::open_locked(path); }); };
+  fs::rename(checkpoints, folder / "moved");
+  EXPECT_THAT(refused(), HasSubstr("checkpoints] is missing, though metrics.jsonl has rows"));
+  EXPECT_FALSE(fs::exists(checkpoints));
+  fs::create_directory(checkpoints);
+  EXPECT_THAT(refused(), HasSubstr("holds no checkpoint, though"));
+  fs::remove(checkpoints);
+  write_file_atomically(checkpoints, "");
+  EXPECT_THAT(refused(), HasSubstr("is not a folder"));
+  fs::remove(checkpoints);
+  fs::create_symlink("/not/mounted", checkpoints);
+  EXPECT_THAT(refused(), HasSubstr("is missing"));
+  fs::remove(checkpoints);
+  fs::create_directory_symlink(folder / "moved", checkpoints);
+  EXPECT_THAT(steps(RunDir::open_locked(path)), ElementsAre(250));
+  fs::remove(checkpoints);
+  write_file_atomically(path / "metrics.jsonl", "");  // killed before its first checkpoint: there is nothing to lose
+  EXPECT_THAT(steps(RunDir::open_locked(path)), ElementsAre());
+  EXPECT_TRUE(fs::is_directory(checkpoints));
+}
+
+TEST_F(Run, WhatIsSetAsideIsNoCheckpointAnyMore) {
+  RunDir run = started();
+  for (const int64_t step : {250, 500, 750}) save(run, step);
+  run.set_latest(750);
+  run.set_best(500);
+  EXPECT_EQ(run.set_aside(*run.latest(), "damaged"), path / "checkpoints/damaged-step-000750");
+  save(run, 750);
+  EXPECT_EQ(run.set_aside(*run.latest(), "damaged"), path / "checkpoints/damaged-step-000750-2");
+  run.relink(500, 500);
+  EXPECT_EQ(fs::read_symlink(path / "checkpoints/latest"), "step-000500");
+  EXPECT_EQ(run.best()->step, 500);
+  run.set_aside(*run.latest(), "unlogged");
+  run.relink(250, 250);
+  EXPECT_EQ(run.best()->step, 250);
+  save(run, 1000);
+  run.set_best(1000);
+  run.set_aside(*run.latest(), "damaged");
+  run.relink(250, 100);  // a checkpoint that is gone
+  EXPECT_FALSE(fs::exists(fs::symlink_status(path / "checkpoints/best")));
+  run.apply_retention(1, 0);
+  EXPECT_TRUE(fs::exists(path / "checkpoints/damaged-step-000750/state.json"));  // the user's to delete
+  EXPECT_THAT(steps(run), ElementsAre(250));
 }
 
 TEST_F(Run, LinksAreRelativeAndMove) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "normlab/base/error.h"
+#include "normlab/base/memory.h"
 #include "normlab/base/staging.h"
 #include "normlab/base/text.h"
 
@@ -118,7 +119,7 @@ void File::sync() {
   }
 }
 
-std::string read_file(const std::filesystem::path& path) {
+std::string read_file(const std::filesystem::path& path) try {
   File file = File::open_to_read(path);
   std::string content;
   size_t used = 0;
@@ -130,6 +131,11 @@ std::string read_file(const std::filesystem::path& path) {
   }
   content.resize(used);
   return content;
+} catch (const std::bad_alloc&) {
+  std::error_code unknown;
+  const auto size = static_cast<double>(std::filesystem::file_size(path, unknown));
+  throw Error("memory", concat("out of memory: ", unknown ? "more was" : size_text(size) + " were",
+                               " wanted for the content of ", path.string(), "."));
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {

@@ -75,6 +75,8 @@ void rename_replacing_nothing(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
+void sync_folder_of(const fs::path& path) { File::open_folder(parent_of(path)).sync(); }
+
 StagedFile::StagedFile(const fs::path& final_path)
     : final_path_(final_path), path_(staging_name(final_path)), file_(claimed(File::create(path_, final_path))) {}
 
@@ -87,7 +89,7 @@ void StagedFile::commit() {
   file_.sync();
   if (::rename(path_.c_str(), final_path_.c_str()) != 0) throw_errno(final_path_, "replace the file");
   committed_ = true;
-  File::open_folder(parent_of(final_path_)).sync();
+  sync_folder_of(final_path_);
 }
 
 StagedFolder::StagedFolder(const fs::path& final_path)
@@ -102,7 +104,7 @@ void StagedFolder::commit() {
   sync_tree(path_);
   rename_replacing_nothing(path_, final_path_);
   committed_ = true;
-  File::open_folder(parent_of(final_path_)).sync();
+  sync_folder_of(final_path_);
 }
 
 void remove_stale_staging(const fs::path& folder) {
@@ -130,7 +132,7 @@ void replace_symlink(const fs::path& link, const fs::path& target) {
     errno = code;
     throw_errno(link, "replace the symbolic link");
   }
-  File::open_folder(parent_of(link)).sync();
+  sync_folder_of(link);
 }
 
 }  // namespace normlab

@@ -51,6 +51,9 @@ void remove_stale_staging(const std::filesystem::path& folder);
 // Removes a folder and its content; a kill in between leaves nothing under its name.
 void remove_folder(const std::filesystem::path& path);
 
+// Puts on the disk that an entry of this name is there, or is not.
+void sync_folder_of(const std::filesystem::path& path);
+
 // Points the symbolic link at the target, in one step also when it exists.
 void replace_symlink(const std::filesystem::path& link, const std::filesystem::path& target);
 

@@ -64,8 +64,13 @@ void run_queue(const Plan& plan, StudyProgress& progress, const std::vector<cons
     progress.update(trial);
     if (end == TrialEnd::in_use)
       log_line(concat(name_of(plan, trial), " is being run by another process and is left to it"));
+    else if (end == TrialEnd::stopped && !stop_requested())
+      log_line(concat(name_of(plan, trial), " was stopped by a signal twice; it is left as it is"));
     else if (end == TrialEnd::recorded)
       say_end(plan, trial, progress.record(trial), !shown.redraws() && !options.quiet);
+  };
+  events.retried = [&](const Trial& trial, const std::string& how) {
+    log_line(concat(name_of(plan, trial), " was ", how, "; it is tried once more"));
   };
   auto next_look = StudyProgress::Clock::now();
   events.tick = [&](const std::vector<const Trial*>& running) {

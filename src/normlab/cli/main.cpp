@@ -3,6 +3,7 @@
 
 #include "normlab/base/text.h"
 #include "normlab/cli/help_text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/cli/torch_verbs.h"
 #include "normlab/cli/verbs.h"
 
@@ -86,5 +87,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_signals();  // until it is clear which program the verb is of
   return run_program([&] { return run(argc, argv); });
 }

@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <sstream>
 
 #include "normlab/base/file.h"
+#include "normlab/base/memory.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/signals.h"
@@ -44,6 +46,16 @@ int fail(const std::string& message, Exit code) {
   return static_cast<int>(code);
 }
 
+std::string unexpected(const std::exception& error) {
+  try {
+    explain_out_of_memory(error, "this command");
+  } catch (const Error& explained) {
+    return explained.what();
+  }
+  // libtorch appends a backtrace to its messages, which helps no user.
+  return concat("[internal] ", split(error.what(), '\n').front());
+}
+
 // Activations come and go many times per step: kept by the allocator, they need no new pages from the kernel each time.
 void keep_freed_memory() {
   constexpr int megabyte = 1 << 20;
@@ -55,6 +67,7 @@ void keep_freed_memory() {
 }  // namespace
 
 int parse_and_run(CLI::App& app, int argc, char** argv, const Exit& exit) {
+  admit_signals();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -85,11 +98,10 @@ int run_program(const std::function<int()>& body) {
     return static_cast<int>(Exit::done);
   } catch (const Error& error) {
     return fail(error.what(), error.code());
-  } catch (const std::bad_alloc&) {
-    return fail("[memory] out of memory. Use a smaller train.batch_size or model.", Exit::failed);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(concat("[", error.path1().string(), "] ", error.code().message(), "."), Exit::failed);
   } catch (const std::exception& error) {
-    // libtorch appends a backtrace to its messages, which helps no user.
-    return fail(concat("[internal] ", split(error.what(), '\n').front()), Exit::failed);
+    return fail(unexpected(error), Exit::failed);
   }
 }
 

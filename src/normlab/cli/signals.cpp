@@ -6,6 +6,8 @@
 #include <atomic>
 #include <csignal>
 
+#include "normlab/base/held_signals.h"
+
 namespace normlab {
 namespace {
 
@@ -21,6 +23,11 @@ void on_interrupt(int) {
 void on_stop(int) { stop_wanted = true; }
 void on_save(int) { save = true; }
 
+void change_mask(int how) {
+  const sigset_t set = request_signals();
+  ::pthread_sigmask(how, &set, nullptr);
+}
+
 void handle(int signal, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
@@ -34,10 +41,17 @@ void install_signal_handlers() {
   handle(SIGINT, on_interrupt);
   handle(SIGTERM, on_stop);
   handle(SIGUSR1, on_stop);
+  struct sigaction hangup {};
+  if (::sigaction(SIGHUP, nullptr, &hangup) != 0 || hangup.sa_handler != SIG_IGN)  // nohup ignores it
+    handle(SIGHUP, on_stop);
   handle(SIGUSR2, on_save);
   handle(SIGPIPE, SIG_IGN);
   handle(SIGXFSZ, SIG_IGN);
 }
+
+void hold_signals() { change_mask(SIG_BLOCK); }
+
+void admit_signals() { change_mask(SIG_UNBLOCK); }
 
 bool stop_requested() { return stop_wanted; }
 

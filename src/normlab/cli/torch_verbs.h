@@ -29,7 +29,7 @@ std::filesystem::path torch_program();
 // Sets how threads of normlab-torch wait for each other, in the environment that it will see.
 void quiet_barriers();
 
-// This process becomes normlab-torch with the same arguments.
+// This process becomes normlab-torch with the same arguments; signals that are held stay so.
 [[noreturn]] void hand_over(char** argv);
 
 // How fast `jobs` trials at a time train on this machine: ten steps of each, by normlab-torch. Nothing is written.

@@ -52,7 +52,7 @@ struct TrainConfig {
   int eval_windows = 0;
   int64_t log_every = 10;
   int64_t save_every = 0;
-  int keep_last = 1;
+  int keep_last = 2;  // so that there is one before a damaged one
   int keep_best = 1;
   int early_stop = 0;
   int64_t seed = 1337;

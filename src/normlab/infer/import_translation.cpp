@@ -40,7 +40,8 @@ ImportedTranslator shape_of(const json& c) {
                .length_p975 = c.value("seq_len_threshold", 2),
                .label_smoothing = c.value("label_smoothing", 0.0)};
   out.mask_by_language = c.value("mask_logit", true);
-  out.beam = c.value("beam_size", 4);
+  constexpr int widest_beam = 1000;
+  out.beam = std::clamp(c.value("beam_size", 4), 1, widest_beam);
   out.length_penalty = std::max(0.0, c.value("beam_alpha", 0.6));  // theirs has -1 for none
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "normlab/base/error.h"
+#include "normlab/base/memory.h"
 #include "normlab/base/text.h"
 #include "normlab/infer/import.h"
 #include "normlab/infer/import_translation.h"
@@ -22,11 +23,12 @@ class Verification {
         shape_(read_shape(importer_, metadata("config"), kernels)),
         model_(import_model(importer_, shape_, file_, "weights.")),
         matches_(match_names(importer_, shape_, model_)),
-        tokens_(load_tensor(file_.at("inputs.tokens"))),
+        tokens_(load_ids(file_, "inputs.tokens", shape_.vocab_size)),
         logits_(model_.logits(tokens_, Pass{})) {
-    const auto* view = file_.find("inputs.targets");
-    if (view) {
-      targets_ = load_tensor(*view);
+    if (file_.find("inputs.targets")) {
+      targets_ = load_ids(file_, "inputs.targets", shape_.vocab_size);
+      if (targets_.sizes() != tokens_.sizes())
+        throw DataError(file_.path().string(), "inputs.tokens and inputs.targets differ in shape.");
     } else {  // position t predicts token t+1
       targets_ = tokens_.slice(1, 1);
       tokens_ = tokens_.slice(1, 0, -1);
@@ -54,7 +56,7 @@ class Verification {
   }
 
   void compare(const std::string& name, const Tensor& got, const std::string& key, double bound) {
-    checks_.push_back({name, relative_error(got, load_tensor(file_.at(key))), bound});
+    checks_.push_back(compare_tensors(file_, name, got, load_tensor(file_.at(key)), bound));
   }
 
   void ten_steps() {
@@ -81,6 +83,25 @@ double relative_error(const Tensor& got, const Tensor& expected) {
   return scale > 0.0 ? difference / scale : difference;
 }
 
+Check compare_tensors(const SafetensorsFile& file, const std::string& name, const Tensor& got, const Tensor& expected,
+                      double bound) {
+  if (got.numel() != expected.numel() || got.numel() == 0)
+    throw DataError(file.path().string(), concat("expects ", c10::str(expected.sizes()), " values of '", name,
+                                                 "'; ours are ", c10::str(got.sizes()), "."));
+  return {name, relative_error(got, expected), bound};
+}
+
+Tensor load_ids(const SafetensorsFile& file, const std::string& key, int64_t n) {
+  const Tensor ids = load_tensor(file.at(key));
+  if (ids.is_floating_point() || ids.dim() != 2 || ids.numel() == 0)
+    throw DataError(file.path().string(), concat("'", key, "' is ", c10::str(ids.scalar_type(), ids.sizes()),
+                                                 ", expected a matrix of whole numbers."));
+  const Tensor whole = ids.to(torch::kInt64);
+  if (whole.min().item<int64_t>() < 0 || whole.max().item<int64_t>() >= n)
+    throw DataError(file.path().string(), concat("'", key, "' has numbers outside of 0 to ", n - 1, "."));
+  return whole;
+}
+
 std::string reference_metadata(const SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end())
@@ -98,6 +119,9 @@ std::vector<Check> verify_file(const std::filesystem::path& path, const std::str
     return source == translation_source ? verify_translator(file, kernels, stop) : Verification(file, kernels).run();
   } catch (const nlohmann::json::exception& error) {
     throw DataError(path.string(), concat("the optimizer's metadata is incomplete (", error.what(), ")."));
+  } catch (const c10::Error& error) {  // what was not foreseen above is the file's fault all the same
+    explain_out_of_memory(error, path.string());
+    throw DataError(path.string(), concat("cannot be computed with: ", split(error.what(), '\n').front()));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <torch/types.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -17,8 +18,14 @@ namespace normlab {
 // hence the wider bound on the weights after them.
 constexpr double logits_bound = 2e-5, gradient_bound = 2e-4, losses_bound = 1e-4, after_bound = 2e-3;
 
-// Largest difference over the largest expected entry.
+// The largest difference over the largest expected entry, of tensors of one size.
 double relative_error(const torch::Tensor& got, const torch::Tensor& expected);
+// DataError when the file expects another size than ours.
+Check compare_tensors(const SafetensorsFile& file, const std::string& name, const torch::Tensor& got,
+                      const torch::Tensor& expected, double bound);
+
+// A matrix of whole numbers from 0 to n - 1; DataError when it is anything else.
+torch::Tensor load_ids(const SafetensorsFile& file, const std::string& key, int64_t n);
 
 std::string reference_metadata(const SafetensorsFile& file, const std::string& key);
 
@@ -32,8 +39,9 @@ torch::Tensor losses_of_steps(const SafetensorsFile& file, const Model& model, c
                                                                .beta2 = optim.at("betas").at(1),
                                                                .eps = optim.at("eps"),
                                                                .weight_decay = optim.at("weight_decay")});
+  constexpr int most_steps = 1000;  // a reference has ten
   std::vector<float> losses;
-  for (int step = 0; step < optim.at("steps").get<int>(); ++step)
+  for (int step = 0; step < std::min(most_steps, optim.at("steps").get<int>()); ++step)
     losses.push_back(static_cast<float>(stepper.step({batch}, pass, optim.at("lr"), optim.at("clip_grad_norm")).loss));
   return torch::tensor(losses);
 }

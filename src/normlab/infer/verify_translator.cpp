@@ -55,14 +55,26 @@ class TranslatorVerification {
   }
 
   TranslationBatch read_batch() const {
-    const Tensor source = load_tensor(file_.at("inputs.src")), targets = load_tensor(file_.at("inputs.targets"));
+    const int64_t vocab_size = imported_.shape.vocab_size;
+    const Tensor source = load_ids(file_, "inputs.src", vocab_size), inputs = load_ids(file_, "inputs.tgt", vocab_size),
+                 targets = load_ids(file_, "inputs.targets", vocab_size);
+    if (inputs.sizes() != targets.sizes() || source.size(0) != inputs.size(0))
+      throw DataError(file_.path().string(), "inputs.src, inputs.tgt and inputs.targets do not go together.");
     const OutputVocabulary outputs = read_outputs();
     const Tensor labels = outputs.place_v.index_select(0, targets.flatten()).view_as(targets);
-    return {.source = {source, source.ne(padding).sum(1), load_tensor(file_.at("inputs.src_lang")).item<int64_t>()},
-            .inputs_bt = load_tensor(file_.at("inputs.tgt")),
+    return {.source = {source, source.ne(padding).sum(1), language("inputs.src_lang")},
+            .inputs_bt = inputs,
             .labels_bt = labels.masked_fill(targets.eq(padding), -1),
-            .target_language = load_tensor(file_.at("inputs.tgt_lang")).item<int64_t>(),
+            .target_language = language("inputs.tgt_lang"),
             .outputs = outputs};
+  }
+
+  int64_t language(const std::string& key) const {
+    const Tensor value = load_tensor(file_.at(key));
+    const int64_t id = value.numel() == 1 ? value.item<int64_t>() : -1;
+    if (id < 0 || id >= imported_.shape.n_languages)
+      throw DataError(file_.path().string(), concat("'", key, "' is not the number of a language."));
+    return id;
   }
 
   Tensor tensor(const std::string& name) {
@@ -76,7 +88,7 @@ class TranslatorVerification {
   }
 
   void add(const std::string& name, const Tensor& got, const Tensor& expected, double bound) {
-    checks_.push_back({name, relative_error(got, expected), bound});
+    checks_.push_back(compare_tensors(file_, name, got, expected, bound));
   }
   void compare(const std::string& name, const Tensor& got, const std::string& key, double bound) {
     add(name, got, load_tensor(file_.at(key)), bound);

@@ -74,4 +74,15 @@ void load_tensors(const std::filesystem::path& path, const NamedTensors& into) {
   for (const auto& [name, tensor] : into) tensor.copy_(load_tensor(file.at(name)));
 }
 
+void require_finite(const std::filesystem::path& path, const NamedTensors& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    if (!tensor.is_floating_point()) continue;
+    const int64_t bad = tensor.numel() - tensor.detach().isfinite().sum().item<int64_t>();
+    if (bad > 0)
+      throw DataError(path.string(), concat("tensor '", name, "' has ", bad, " of ", tensor.numel(),
+                                            " values that are NaN or infinite. Use another checkpoint, or "
+                                            "--allow-nonfinite to use this one as it is."));
+  }
+}
+
 }  // namespace normlab

@@ -19,4 +19,7 @@ torch::Tensor load_tensor(const TensorView& view);
 // Fills the given tensors from the file of the same names; DataError unless names and shapes are exactly the same.
 void load_tensors(const std::filesystem::path& path, const NamedTensors& into);
 
+// DataError when a value of the tensors, which are those of the file, is NaN or infinite.
+void require_finite(const std::filesystem::path& path, const NamedTensors& tensors);
+
 }  // namespace normlab

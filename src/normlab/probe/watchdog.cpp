@@ -86,9 +86,9 @@ bool bounds_logits(const NormScheme& scheme) { return scheme.qk != QkNorm::none 
 
 std::vector<std::string> Watchdog::after_step(int64_t step, double loss, double grad_norm) {
   std::vector<std::string> lines;
-  if (leaps(losses_, loss, spike))
+  if (leaps(memory_.losses, loss, spike))
     lines.push_back(warning_text(loss_spike, bounded_, step, concat("the loss is ", significant(loss, 4))));
-  if (leaps(grad_norms_, grad_norm, explosion))
+  if (leaps(memory_.grad_norms, grad_norm, explosion))
     lines.push_back(
         warning_text(exploding, bounded_, step, concat("the gradient norm is ", significant(grad_norm, 3))));
   return lines;
@@ -102,7 +102,8 @@ std::vector<std::string> Watchdog::after_probe(int64_t step, const std::vector<R
     for (const Reading& reading : readings) {
       const bool wanted = reading.quantity == check.quantity && (reading.head >= 0) == check.of_heads;
       if (!wanted || !check.bad(reading.value)) continue;
-      if (known_.insert({check.rule, reading.stack, reading.layer, reading.head}).second) fresh.push_back(&reading);
+      if (memory_.known.insert({check.rule, reading.stack, reading.layer, reading.head}).second)
+        fresh.push_back(&reading);
     }
     if (fresh.empty()) continue;
     const Reading& first = *fresh.front();

@@ -25,6 +25,12 @@ std::span<const WatchdogRow> watchdogs();
 // Queries and keys have a norm, or the logits a cap.
 bool bounds_logits(const NormScheme& scheme);
 
+// What a watchdog has seen; a resumed run continues with that of its checkpoint, and warns as if never stopped.
+struct WatchdogMemory {
+  std::deque<double> losses = {}, grad_norms = {};           // of the last steps
+  std::set<std::tuple<size_t, Stack, int, int>> known = {};  // what was said: row of watchdogs(), stack, layer, head
+};
+
 class Watchdog {
  public:
   // Uniform attention is no sign of trouble before `settled`, a step. `bounded`: bounds_logits() of the scheme.
@@ -35,11 +41,13 @@ class Watchdog {
   // Each sign is said once of a head or layer.
   std::vector<std::string> after_probe(int64_t step, const std::vector<Reading>& readings);
 
+  const WatchdogMemory& memory() const { return memory_; }
+  void restore(const WatchdogMemory& memory) { memory_ = memory; }
+
  private:
   int64_t settled_;
   bool bounded_;
-  std::deque<double> losses_, grad_norms_;               // of the last steps
-  std::set<std::tuple<size_t, Stack, int, int>> known_;  // what was said: rule, stack, layer, head
+  WatchdogMemory memory_;
 };
 
 }  // namespace normlab

@@ -1,12 +1,14 @@
 // The log of a run's numbers.
 #include "normlab/record/metrics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "normlab/base/error.h"
 #include "normlab/base/json.h"
+#include "normlab/base/staging.h"
 #include "normlab/base/text.h"
 
 namespace normlab {
@@ -68,25 +70,32 @@ void retain_rows(const std::filesystem::path& path, const std::string& content, 
   if (kept != content) write_file_atomically(path, kept);
 }
 
-File open_whole(const std::filesystem::path& path) {
-  if (std::filesystem::exists(path)) {
-    const std::string content = read_file(path);
+// Counts the rows, too.
+File open_whole(const std::filesystem::path& path, int64_t& rows) {
+  const bool is_new = !std::filesystem::exists(path);
+  if (!is_new) {
+    std::string content = read_file(path);
     if (!content.empty() && content.back() != '\n') {
       retain_rows(path, content, [](const Json&) { return true; });
+      content = read_file(path);
     }
+    rows = std::count(content.begin(), content.end(), '\n');
   }
-  return File::append(path);
+  File file = File::append(path);
+  if (is_new) sync_folder_of(path);  // or a power cut could lose the name of a file whose rows were synced
+  return file;
 }
 
 }  // namespace
 
-MetricsLog::MetricsLog(const std::filesystem::path& path) : file_(open_whole(path)) {}
+MetricsLog::MetricsLog(const std::filesystem::path& path) : file_(open_whole(path, rows_)) {}
 
 void MetricsLog::append(int64_t step, const Json& values) {
   Json row = {{"step", step}};  // first, whatever the values hold
   row.update(with_names(values));
   row["step"] = step;
   file_.write(row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  ++rows_;
 }
 
 std::vector<Json> MetricsLog::read(const std::filesystem::path& path) {

@@ -20,6 +20,7 @@ class MetricsLog {
 
   void append(int64_t step, const nlohmann::ordered_json& values);
   void sync() { file_.sync(); }
+  int64_t rows() const { return rows_; }  // in the file
 
   // Every row; a torn last line is left out, anything else that is not a row is a DataError with its line number.
   static std::vector<nlohmann::ordered_json> read(const std::filesystem::path& path);
@@ -30,6 +31,7 @@ class MetricsLog {
   static void retain(const std::filesystem::path& path, const Keep& keep);
 
  private:
+  int64_t rows_ = 0;
   File file_;
 };
 

@@ -50,6 +50,8 @@ void require_new(const fs::path& path) {
 
 // A checkpoint that cannot be read has no loss to compare; its own reader says what is wrong with it.
 std::optional<double> val_loss_in(const fs::path& state) {
+  std::error_code unreadable;
+  if (!fs::is_regular_file(state, unreadable)) return std::nullopt;
   const auto content = parse_json(read_file(state));
   if (!content.is_object() || !content.contains("val_loss") || !content["val_loss"].is_number()) return std::nullopt;
   return content["val_loss"].get<double>();
@@ -67,6 +69,8 @@ RunDir RunDir::create(const fs::path& path) {
   RunDir run(path);
   run.lock();
   require_new(path);  // once more: another process may have been faster
+  fs::create_directories(run.checkpoints_folder());
+  remove_stale_staging(run.checkpoints_folder());
   return run;
 }
 
@@ -78,30 +82,45 @@ RunDir RunDir::open(const fs::path& path) {
 RunDir RunDir::open_locked(const fs::path& path) {
   RunDir run = open(path);
   run.lock();
+  run.require_checkpoints();
+  remove_stale_staging(run.checkpoints_folder());
   return run;
 }
 
 void RunDir::lock() {
   lock_.emplace(path_);
-  fs::create_directories(checkpoints_folder());
   remove_stale_staging(path_);
-  remove_stale_staging(checkpoints_folder());
+}
+
+void RunDir::require_checkpoints() const {
+  const fs::path folder = checkpoints_folder();
+  std::error_code problem;
+  const bool has_rows = fs::exists(metrics()) && fs::file_size(metrics()) > 0;
+  const bool missing = !fs::exists(folder, problem) && !problem;
+  if (!has_rows && missing && !fs::is_symlink(fs::symlink_status(folder))) fs::create_directories(folder);
+  if (!checkpoints().empty() || !has_rows) return;
+  throw DataError(folder.string(),
+                  concat(missing ? "is missing" : "holds no checkpoint",
+                         ", though metrics.jsonl has rows. Nothing was changed: put the checkpoints back, then resume; "
+                         "or start a new run in another folder."));
 }
 
 fs::path RunDir::checkpoint(int64_t step) const { return checkpoints_folder() / step_name(step); }
 
 std::vector<Checkpoint> RunDir::checkpoints() const {
   std::vector<Checkpoint> found;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(checkpoints_folder(), missing)) {
+  std::error_code problem;
+  const fs::directory_iterator entries(checkpoints_folder(), problem);
+  if (problem == std::errc::no_such_file_or_directory) return found;
+  if (problem == std::errc::not_a_directory)
+    throw DataError(checkpoints_folder().string(),
+                    "is not a folder. Put the folder with the checkpoints in its place.");
+  if (problem)
+    throw Error(checkpoints_folder().string(),
+                concat("the checkpoints cannot be listed: ", problem.message(), ". Try again once they can be."));
+  for (const auto& entry : entries) {
     const auto step = step_of(entry.path().filename());
     if (!step) continue;
-    // A checkpoint appears whole, so one that lacks a file was damaged by hand; to resume from another is the user's
-    // choice.
-    for (const char* file : {"state.json", "model.safetensors"})
-      if (!fs::is_regular_file(entry.path() / file))
-        throw DataError(entry.path().string(),
-                        concat("the checkpoint lacks ", file, ". Delete its folder to use another."));
     found.push_back({*step, entry.path(), val_loss_in(entry.path() / "state.json")});
   }
   std::sort(found.begin(), found.end(), [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });
@@ -129,6 +148,24 @@ void RunDir::set_link(const char* name, int64_t step) {
 std::optional<int64_t> RunDir::linked_step(const char* name) const {
   std::error_code missing;
   return step_of(fs::read_symlink(checkpoints_folder() / name, missing));
+}
+
+fs::path RunDir::set_aside(const Checkpoint& checkpoint, const std::string& kind) {
+  const fs::path name = checkpoints_folder() / concat(kind, "-", step_name(checkpoint.step));
+  fs::path free = name;
+  for (int n = 2; fs::exists(fs::symlink_status(free)); ++n) free = concat(name.string(), "-", n);
+  std::error_code problem;
+  fs::rename(checkpoint.path, free, problem);
+  if (problem) throw Error(checkpoint.path.string(), concat("cannot be renamed: ", problem.message(), "."));
+  sync_folder_of(free);
+  return free;
+}
+
+void RunDir::relink(int64_t latest, int64_t best_step) {
+  if (linked_step("latest") != latest) set_latest(latest);
+  if (!linked_step("best") || best()) return;
+  if (best_step >= 0 && fs::is_directory(checkpoint(best_step))) return set_best(best_step);
+  fs::remove(checkpoints_folder() / "best");
 }
 
 void RunDir::apply_retention(size_t keep_last, size_t keep_best) {

@@ -28,11 +28,19 @@ struct DtypeRow {
   Dtype dtype;
   std::string_view name;
   size_t size;
+  uint64_t exponent = 0;  // its bits, all set in NaN and infinity; 0 for whole numbers
 };
 constexpr DtypeRow dtypes[] = {
-    {Dtype::f64, "F64", 8}, {Dtype::f32, "F32", 4},      {Dtype::f16, "F16", 2}, {Dtype::bf16, "BF16", 2},
-    {Dtype::i64, "I64", 8}, {Dtype::i32, "I32", 4},      {Dtype::i16, "I16", 2}, {Dtype::i8, "I8", 1},
-    {Dtype::u8, "U8", 1},   {Dtype::boolean, "BOOL", 1},
+    {Dtype::f64, "F64", 8, 0x7ff0'0000'0000'0000},
+    {Dtype::f32, "F32", 4, 0x7f80'0000},
+    {Dtype::f16, "F16", 2, 0x7c00},
+    {Dtype::bf16, "BF16", 2, 0x7f80},
+    {Dtype::i64, "I64", 8},
+    {Dtype::i32, "I32", 4},
+    {Dtype::i16, "I16", 2},
+    {Dtype::i8, "I8", 1},
+    {Dtype::u8, "U8", 1},
+    {Dtype::boolean, "BOOL", 1},
 };
 const DtypeRow& row_of(Dtype dtype) {
   return *std::find_if(std::begin(dtypes), std::end(dtypes), [&](const DtypeRow& row) { return row.dtype == dtype; });
@@ -114,6 +122,17 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   SafetensorsHeader header = parse_safetensors_header(path.string(), text, data);
   metadata_ = std::move(header.metadata);
   tensors_ = std::move(header.tensors);
+}
+
+size_t count_nonfinite(const TensorView& tensor) {
+  const auto [dtype, name, size, exponent] = row_of(tensor.dtype);
+  size_t count = 0;
+  for (size_t at = 0; exponent != 0 && at + size <= tensor.bytes; at += size) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, tensor.data + at, size);
+    count += (bits & exponent) == exponent;
+  }
+  return count;
 }
 
 const TensorView* SafetensorsFile::find(std::string_view name) const {

@@ -46,6 +46,9 @@ class SafetensorsFile {
   std::vector<TensorView> tensors_;
 };
 
+// Values that are NaN or infinite; 0 for whole numbers.
+size_t count_nonfinite(const TensorView& tensor);
+
 // Writes the file atomically. The same tensors in any order give the same bytes; each is aligned to its type.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                        const std::map<std::string, std::string>& metadata);

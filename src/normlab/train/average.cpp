@@ -12,7 +12,8 @@ namespace normlab {
 using torch::Tensor;
 
 void load_average(const std::filesystem::path& run, size_t count, EncoderDecoder& model) {
-  const std::vector<Checkpoint> there = RunDir::open(run).checkpoints();
+  std::vector<Checkpoint> there = RunDir::open(run).checkpoints();
+  std::erase_if(there, [](const Checkpoint& each) { return each.step == 0; });  // not trained yet
   if (there.size() < count)
     throw UsageError(run.string(), concat("has ", there.size(), " checkpoints, expected at least ", count,
                                           ". train.keep_last sets how many are kept."));

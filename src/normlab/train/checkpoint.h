@@ -11,23 +11,9 @@
 #include "normlab/models/encoder_decoder.h"
 #include "normlab/record/run_dir.h"
 #include "normlab/train/optimizer.h"
+#include "normlab/train/train_state.h"
 
 namespace normlab {
-
-// What the trainer must remember besides weights and moments.
-struct TrainState {
-  int64_t step = 0;        // updates made
-  int64_t last_eval = -1;  // step of the last evaluation
-  double val_loss = 0.0;   // of that evaluation
-  double best_loss = 0.0;  // least validation loss so far, at best_step
-  int64_t best_step = -1;
-  int evals_since_best = 0;
-  double train_seconds = 0.0, train_cpu_seconds = 0.0;
-  std::string data_sha256 = {};    // of the text
-  std::vector<double> bleus = {};  // of a translator, at each evaluation; the best is that of best_step
-  double lr_factor = 1.0;          // decays of a plateau so far
-  double test_bleu = -1.0;         // of a translator that is done; < 0: not known
-};
 
 // Written under a temporary name, synced and renamed: it is whole or it is not there.
 void save_checkpoint(const std::filesystem::path& folder, DecoderLm& model, const Optimizer& optimizer,
@@ -39,9 +25,6 @@ void save_checkpoint(const std::filesystem::path& folder, EncoderDecoder& model,
 // A model that is not trained any further here: without an optimiser's state.
 void save_model(const std::filesystem::path& folder, DecoderLm& model, int64_t step, const Tokenizer& tokenizer,
                 const Config& config);
-
-// Replaces state.json of a checkpoint whose weights stay as they are.
-void update_state(const std::filesystem::path& folder, const TrainState& state);
 
 // Fills model and optimiser; DataError when the checkpoint is damaged or of another model.
 TrainState load_checkpoint(const std::filesystem::path& folder, DecoderLm& model, Optimizer& optimizer);
@@ -55,6 +38,11 @@ Config load_checkpoint_config(const std::filesystem::path& folder);
 
 EncoderDecoder make_translator(const Config& config, int vocab_size, uint64_t seed);
 
+// How a model is loaded for use: one with weights that are not finite is a DataError unless that is allowed.
+struct LoadOptions {
+  bool allow_nonfinite = false;
+};
+
 // A model ready for use, with all that belongs to it.
 struct LoadedModel {
   Config config;
@@ -64,7 +52,7 @@ struct LoadedModel {
   std::filesystem::path folder;
 };
 // `path` is a checkpoint, or a run, of which the best or else the latest checkpoint is taken.
-LoadedModel load_model(const std::filesystem::path& path);
+LoadedModel load_model(const std::filesystem::path& path, LoadOptions options = {});
 
 struct LoadedTranslator {
   Config config;
@@ -73,6 +61,6 @@ struct LoadedTranslator {
   int64_t step = 0;
   std::filesystem::path folder;
 };
-LoadedTranslator load_translator(const std::filesystem::path& path);
+LoadedTranslator load_translator(const std::filesystem::path& path, LoadOptions options = {});
 
 }  // namespace normlab

@@ -24,6 +24,10 @@ class Monitor {
   // Writes readings and warnings; warnings also go to standard error.
   void after_step(int64_t step, const StepResult& result, MetricsLog& metrics, EventWriter& events);
 
+  // What the watchdogs have seen, for the checkpoint.
+  const WatchdogMemory& memory() const { return watchdog_.memory(); }
+  void restore(const WatchdogMemory& memory) { watchdog_.restore(memory); }
+
  private:
   Config config_;
   Watchdog watchdog_;

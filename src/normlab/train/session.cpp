@@ -3,15 +3,24 @@
 #include <ATen/Parallel.h>
 
 #include "normlab/base/error.h"
+#include "normlab/base/memory.h"
 #include "normlab/base/text.h"
 #include "normlab/config/load_data.h"
 #include "normlab/kernels/isa.h"
 #include "normlab/record/manifest.h"
+#include "normlab/train/resume_point.h"
 #include "normlab/train/trainer.h"
 #include "normlab/train/translation_trainer.h"
 
 namespace normlab {
 namespace {
+
+std::string purpose_of_text(const Config& config) { return concat("the text ", config.data.source); }
+
+std::string purpose_of_model(const Config& config) {
+  return concat("weights, gradients and moments of the model (model.d_model = ", config.model.d_model,
+                ", model.n_layers = ", config.model.n_layers, ")");
+}
 
 void require_same_vocabulary(const RunDir& run, const Corpus& corpus) {
   const auto latest = run.latest();
@@ -22,7 +31,10 @@ void require_same_vocabulary(const RunDir& run, const Corpus& corpus) {
 
 RunDir open_run(const SessionRequest& request, const Config& config) {
   RunDir run = request.resuming ? RunDir::open_locked(request.folder) : RunDir::create(request.folder);
-  if (request.resuming) require_same_run(stored_config(run.config()), config);
+  if (request.resuming) {
+    require_same_run(stored_config(run.config()), config);
+    settle_resume_point(run);
+  }
   return run;
 }
 
@@ -35,23 +47,25 @@ void begin(const RunDir& run, const SessionRequest& request, const Config& confi
 }
 
 std::unique_ptr<TrainingRun> open_language_model(const SessionRequest& request) {
-  Corpus corpus = load_text(request.config);
+  Corpus corpus = with_memory_for(purpose_of_text(request.config), [&] { return load_text(request.config); });
   RunDir run = open_run(request, request.config);
   if (request.resuming) require_same_vocabulary(run, corpus);
   begin(run, request, request.config);
-  return std::make_unique<Trainer>(request.config, std::move(corpus), std::move(run));
+  return with_memory_for(purpose_of_model(request.config),
+                         [&] { return std::make_unique<Trainer>(request.config, std::move(corpus), std::move(run)); });
 }
 
 std::unique_ptr<TrainingRun> open_translator(const SessionRequest& request) {
   Config config = request.config;
-  TranslationData data = load_pairs(config);
+  TranslationData data = with_memory_for(purpose_of_text(config), [&] { return load_pairs(config); });
   if (config.translation.length_p975 == 0) config.translation.length_p975 = data.length_p975;
   RunDir run = open_run(request, config);
   if (const auto latest = run.latest(); latest && load_pair_vocabulary(latest->path) != data.vocabulary)
     throw DataError("--resume", concat("the text's subwords are not those of ", latest->path.string(),
                                        ". Resume with the text the run was started with."));
   begin(run, request, config);
-  return std::make_unique<TranslationTrainer>(config, std::move(data), std::move(run));
+  return with_memory_for(purpose_of_model(config),
+                         [&] { return std::make_unique<TranslationTrainer>(config, std::move(data), std::move(run)); });
 }
 
 }  // namespace

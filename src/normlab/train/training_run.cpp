@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "normlab/base/error.h"
+#include "normlab/base/memory.h"
 #include "normlab/base/text.h"
 #include "normlab/train/clock.h"
 #include "normlab/train/schedule.h"
@@ -17,12 +18,10 @@ void TrainingRun::begin(const std::string& data_sha256,
     throw DataError("--resume",
                     "the text has changed since the run was started. Resume with the text it was started with.");
   state_.data_sha256 = data_sha256;
-  // What was written after the checkpoint will be written again, the same but for times: also the evaluation at its
-  // step, unless the checkpoint knows of it.
+  monitor_.restore(state_.watchdog);
+  // What was written after the checkpoint will be written again, the same but for times.
   MetricsLog::retain(run_.metrics(), [&](const nlohmann::ordered_json& row) {
-    const int64_t step = row["step"];
-    const bool known = !row.contains("val_loss") || state_.last_eval == step;
-    return latest && !row.contains("test_bleu") && (step < state_.step || (step == state_.step && known));
+    return latest && !row.contains("test_bleu") && knows_row(state_, row);
   });
   metrics_.emplace(run_.metrics());
   events_.emplace(run_.path());
@@ -34,7 +33,8 @@ TrainingRun::Step TrainingRun::train_step() {
   const auto start = Clock::now();
   const double cpu_start = cpu_seconds();
   const double lr = learning_rate(config_.optim, state_.step) * state_.lr_factor;
-  Step step = make_step(lr);
+  Step step = with_memory_for(concat("a training step (train.batch_size = ", config_.train.batch_size, ")"),
+                              [&] { return make_step(lr); });
   if (!step.result.finite) return step;
 
   ++state_.step;
@@ -71,6 +71,8 @@ void TrainingRun::record_evaluation(const nlohmann::ordered_json& values) {
 
 void TrainingRun::save() {
   metrics_->sync();  // or a power cut could lose rows of steps that the checkpoint has behind it
+  state_.metrics_rows = metrics_->rows();
+  state_.watchdog = monitor_.memory();
   const auto latest = run_.latest();
   if (latest && latest->step == state_.step)
     update_state(latest->path, state_);  // saved before its evaluation; the weights are the same
@@ -79,6 +81,11 @@ void TrainingRun::save() {
   run_.set_latest(state_.step);
   if (state_.best_step == state_.step) run_.set_best(state_.step);
   run_.apply_retention(static_cast<size_t>(config_.train.keep_last), static_cast<size_t>(config_.train.keep_best));
+}
+
+bool TrainingRun::evaluate_if_memory_allows(const StopToken& stop) {
+  return with_memory_for(concat("an evaluation (train.batch_size = ", config_.train.batch_size, ")"),
+                         [&] { return evaluate_now(stop); });
 }
 
 bool TrainingRun::enough() const {
@@ -99,10 +106,11 @@ Outcome TrainingRun::run(const RunControl& control) {
   const int64_t first_step = state_.step, max_steps = config_.train.max_steps;
   const auto start = Clock::now();
   double tokens = 0.0;
+  if (!run_.latest()) save();  // before the first row: rows without a checkpoint tell that it was lost
   while (true) {
     const bool last = state_.step >= max_steps;
     const bool wanted = last || (due(config_.train.eval_every) && (state_.step > 0 || evaluates_untrained()));
-    const bool evaluated = wanted && state_.last_eval < state_.step && evaluate_now(control.stop);
+    const bool evaluated = wanted && state_.last_eval < state_.step && evaluate_if_memory_allows(control.stop);
     if (evaluated && !std::isfinite(state_.val_loss)) return diverged({{"val_loss", state_.val_loss}});
     const bool stopping = control.stop(), at_end = enough() || (last && state_.last_eval == state_.step);
     if (stopping || last || at_end || control.take_save_request() || due(config_.train.save_every) ||

@@ -75,6 +75,7 @@ class TrainingRun {
 
  private:
   Step train_step();
+  bool evaluate_if_memory_allows(const StopToken& stop);
   void record_step(const Step& step, double lr, double seconds);
   Outcome diverged(const nlohmann::ordered_json& values);
 

@@ -116,6 +116,40 @@ TEST_F(CheckRun, RowsAreChecked) {
   EXPECT_THAT(faults(), Contains(HasSubstr("is missing")));
 }
 
+// The checkpoint counts the rows, so nothing is guessed from train.log_every, which may change at a resume.
+TEST_F(CheckRun, RowsAreCounted) {
+  const auto count = [&](int rows) {
+    nlohmann::json state = {{"step", 20}, {"last_eval", 20}, {"metrics_rows", rows}};
+    seal(state);
+    write(last_ / "state.json", state.dump());
+  };
+  std::string rows;
+  for (const int step : {5, 10, 11, 12, 20}) rows += concat("{\"step\":", step, ",\"loss\":1.5}\n");
+  write("metrics.jsonl", rows);
+  count(5);
+  EXPECT_THAT(faults(), IsEmpty());
+  write("metrics.jsonl", rows + "{\"step\":21,\"loss\":1.5}\n{\"step\":23,\"loss\":1.5}\n");  // of this session
+  EXPECT_THAT(faults(), testing::ElementsAre(HasSubstr("lacks rows between the steps 21 and 23")));
+  write("metrics.jsonl", rows);
+  count(6);
+  EXPECT_THAT(faults(), Contains(HasSubstr("has 5 of the 6 rows")));
+  write("metrics.jsonl", rows + "{\"step\":20,\"val_loss\":1.5}\n");
+  EXPECT_THAT(faults(), IsEmpty());
+}
+
+TEST_F(CheckRun, LostCheckpointsAreNoticed) {
+  fs::rename(run_ / "checkpoints", folder_ / "moved");
+  EXPECT_THAT(faults(), testing::ElementsAre(HasSubstr("holds no checkpoint, though metrics.jsonl has rows")));
+  write("checkpoints", "");
+  EXPECT_THAT(faults(), testing::ElementsAre(HasSubstr("is not a folder")));
+}
+
+TEST_F(CheckRun, WhatIsSetAsideIsSeen) {
+  fs::create_directory(run_ / "checkpoints/damaged-step-000030");
+  EXPECT_THAT(faults(), IsEmpty());
+  EXPECT_THAT(check_path(run_).seen, Contains("1 set aside"));
+}
+
 TEST_F(CheckRun, LinksAreChecked) {
   const auto link = [&](const char* name, const char* target) {
     fs::remove(run_ / "checkpoints" / name);

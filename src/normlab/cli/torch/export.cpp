@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 struct ExportOptions {
   std::string model, out;
-  bool absorb = false, optimizer = false, json = false;
+  bool absorb = false, optimizer = false, json = false, allow_nonfinite = false;
 };
 
 constexpr const char* optimizer_file = "optimizer.safetensors";
@@ -23,7 +23,7 @@ Exit export_model(const ExportOptions& options) {
   if (options.absorb && options.optimizer)
     throw UsageError("--optimizer",
                      "does not go with --absorb: the moments belong to the weights as they were trained.");
-  LoadedModel loaded = load_model(options.model);
+  LoadedModel loaded = load_model(options.model, {.allow_nonfinite = options.allow_nonfinite});
   std::vector<std::string> absorbed, kept;
   Config config = loaded.config;
   DecoderLm model = loaded.model;
@@ -59,6 +59,7 @@ void add_export(CLI::App& app, Exit& exit) {
                  "absorb constants and gains into weights where the logits stay the same; says what is kept and why");
   verb->add_flag("--optimizer", options->optimizer, "with the optimiser's moments, twice the size of the model");
   verb->add_flag("--json", options->json, "machine-readable output");
+  add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer("Example:\n  normlab export runs/angpt --absorb --out exported");
   verb->callback([options, &exit] { exit = export_model(*options); });
 }

@@ -14,12 +14,12 @@ struct GenerateOptions {
   std::string model, prompt = "\n";
   SampleOptions sample;
   int threads = 0;
-  bool json = false;
+  bool json = false, allow_nonfinite = false;
 };
 
 Exit generate_text(const GenerateOptions& options) {
   use_threads(decoding_threads(options.threads));
-  const LoadedModel loaded = load_model(options.model);
+  const LoadedModel loaded = load_model(options.model, {.allow_nonfinite = options.allow_nonfinite});
   const auto encoded = loaded.tokenizer.encode(options.prompt, "--prompt");
   if (encoded.empty()) throw UsageError("--prompt", "is empty; give at least one character.");
   StreamDecoder decoder(loaded.tokenizer);
@@ -60,6 +60,7 @@ void add_generate(CLI::App& app, Exit& exit) {
   verb->add_option("--threads", options->threads, "threads; default: one, which is fastest for a token at a time")
       ->check(whole_number(0));
   verb->add_flag("--json", options->json, "machine-readable output");
+  add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer("Example:\n  normlab generate runs/lp3 --prompt 'ROMEO:' --temperature 0.8 --top-k 40");
   verb->callback([options, &exit] { exit = generate_text(*options); });
 }

@@ -5,10 +5,12 @@
 #include <memory>
 
 #include "normlab/base/file.h"
+#include "normlab/base/memory.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/data/corpus.h"
 #include "normlab/data/dataset.h"
+#include "normlab/models/weights.h"
 #include "normlab/train/checkpoint.h"
 
 namespace normlab {
@@ -18,6 +20,7 @@ namespace fs = std::filesystem;
 
 struct ImportOptions {
   std::string from, file, out, config, data;
+  bool allow_nonfinite = false;
 };
 
 // The configuration named by the user, inside the file, or beside it as Hugging Face stores it.
@@ -35,8 +38,10 @@ Exit import_weights(const ImportOptions& options) {
   const SafetensorsFile file(options.file);
   const ImportedShape shape = read_shape(importer, config_text(options, file));
   const bool prefixed = !file.tensors().empty() && file.find("inputs.tokens");  // a file of reference values
-  DecoderLm model = import_model(importer, shape, file, prefixed ? "weights." : "");
+  DecoderLm model = with_memory_for(concat("the model of ", options.file),
+                                    [&] { return import_model(importer, shape, file, prefixed ? "weights." : ""); });
 
+  if (!options.allow_nonfinite) require_finite(options.file, model.parameters());
   const Corpus corpus = load_corpus(find_dataset(options.data), "char");
   if (corpus.tokenizer.vocab_size() != shape.vocab_size)
     throw DataError(options.data, concat("has ", corpus.tokenizer.vocab_size(), " different characters, the model ",
@@ -64,6 +69,7 @@ void add_import(CLI::App& app, Exit& exit) {
   verb->add_option("--data", options->data, "the text whose characters are the vocabulary; default tinyshakespeare")
       ->type_name("NAME|FILE");
   options->data = "tinyshakespeare";
+  add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer("Example:\n  normlab import --from nanogpt model.safetensors --model-config config.json --out imported");
   verb->callback([options, &exit] { exit = import_weights(*options); });
 }

@@ -23,6 +23,10 @@ int training_threads(const Config& config) {
 
 int decoding_threads(int threads) { return threads > 0 ? threads : 1; }
 
+void add_allow_nonfinite(CLI::App& verb, bool& allowed) {
+  verb.add_flag("--allow-nonfinite", allowed, "accept weights that are NaN or infinite; default: exit code 3");
+}
+
 std::string progress_text(const Progress& p) {
   return concat("step ", p.step, "/", p.max_steps, "  loss ", significant(p.loss, 4),
                 p.val_loss ? concat("  val ", significant(*p.val_loss, 4)) : "", "  ", si(p.tokens_per_second),

@@ -9,6 +9,7 @@
 #include "normlab/data/detokenizer.h"
 #include "normlab/data/utf8.h"
 #include "normlab/infer/sample_translation.h"
+#include "normlab/models/weights.h"
 #include "normlab/train/average.h"
 #include "normlab/train/checkpoint.h"
 
@@ -21,6 +22,7 @@ struct TranslateOptions {
   std::string run, detokenize;
   int beam = 0, n_best = 1, batch = 64, threads = 0, average = 0;
   double length_penalty = -1.0;
+  bool allow_nonfinite = false;
   SampleOptions sample{.temperature = 0.0};  // above 0: drawn, not searched for
 };
 
@@ -39,8 +41,12 @@ std::string clean(const std::string& line) {
 
 class LineTranslator {
  public:
-  explicit LineTranslator(const TranslateOptions& options) : options_(options), loaded_(load_translator(options.run)) {
-    if (options.average > 0) load_average(options.run, static_cast<size_t>(options.average), loaded_.model);
+  explicit LineTranslator(const TranslateOptions& options)
+      : options_(options), loaded_(load_translator(options.run, {.allow_nonfinite = options.allow_nonfinite})) {
+    if (options.average > 0) {
+      load_average(options.run, static_cast<size_t>(options.average), loaded_.model);
+      if (!options.allow_nonfinite) require_finite(options.run, loaded_.model.state());
+    }
     const TranslationConfig& config = loaded_.config.translation;
     beam_ = {options.beam > 0 ? options.beam : config.beam,
              options.length_penalty >= 0.0 ? options.length_penalty : config.length_penalty, stop_requested};
@@ -134,6 +140,7 @@ void add_translate(CLI::App& app, Exit& exit) {
                    "undo Moses tokenisation with the rules of this language, such as en")
       ->type_name("LANGUAGE");
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(whole_number(0));
+  add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer(
       "Empty lines stay empty; bytes that are not UTF-8 are read as U+FFFD, control characters as spaces.\n"
       "Examples:\n"

@@ -15,7 +15,7 @@ bool is_translator(const std::string& model);  // a run or checkpoint
 struct TranslatorEval {
   std::string model, data;
   int pairs = 0;
-  bool json = false;
+  bool json = false, allow_nonfinite = false;
 };
 Exit evaluate_translator(const TranslatorEval& options);
 

@@ -32,6 +32,9 @@ int training_threads(const Config& config);
 // Of --threads, where 0 lets the program choose: one, as a token at a time leaves nothing to share.
 int decoding_threads(int threads);
 
+// --allow-nonfinite, of every verb that uses trained weights.
+void add_allow_nonfinite(CLI::App& verb, bool& allowed);
+
 std::string progress_text(const Progress& progress);  // of a run, one line
 
 }  // namespace normlab

@@ -36,6 +36,9 @@ Exit verify(const VerifyOptions& options) {
       if (error.code() == Exit::stopped) throw;
       good = false;
       message = error.what();
+    } catch (const std::exception& error) {  // the other files are checked all the same
+      good = false;
+      message = concat("[", path, "] ", split(error.what(), '\n').front());
     }
     good ? ++passed : ++failed;
     all.push_back({{"file", path}, {"passed", good}, {"message", message}, {"checks", rows}});

@@ -2,8 +2,6 @@
 #include "normlab/study/analyse/check.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <functional>
 #include <optional>
 
@@ -23,6 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+std::optional<int64_t> whole_number_in(const nlohmann::json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key) || !object[key].is_number_integer()) return std::nullopt;
+  return object[key].get<int64_t>();
+}
 
 class Checker {
  public:
@@ -48,7 +51,12 @@ class Checker {
   }
   void tensors(const fs::path& path);
   void state(const fs::path& path);
-  void rows(const RunDir& run, const std::optional<Config>& config, int64_t last_step);
+  // What state.json of the newest checkpoint says; a step below 0: there is none.
+  struct Newest {
+    int64_t step = -1, last_eval = -1, metrics_rows = -1;
+  };
+  static Newest newest_of(const RunDir& run, const std::vector<int64_t>& steps);
+  void rows(const RunDir& run, const std::optional<Config>& config, const Newest& newest);
   void links(const RunDir& run, const std::vector<int64_t>& steps);
 };
 
@@ -56,13 +64,7 @@ class Checker {
 void Checker::tensors(const fs::path& path) {
   const SafetensorsFile file(path);
   for (const TensorView& tensor : file.tensors()) {
-    if (tensor.dtype != Dtype::f32) continue;
-    size_t bad = 0;
-    for (size_t at = 0; at < tensor.bytes; at += sizeof(float)) {
-      float value;
-      std::memcpy(&value, tensor.data + at, sizeof value);
-      bad += !std::isfinite(value);
-    }
+    const size_t bad = count_nonfinite(tensor);
     if (bad > 0) fault(path, concat("tensor '", tensor.name, "' has ", bad, " values that are not finite."));
   }
 }
@@ -71,11 +73,8 @@ void Checker::state(const fs::path& path) {
   const nlohmann::json content = parse_json(read_file(path));
   if (!content.is_object()) return fault(path, "is not a JSON object.");
   if (!is_intact(content)) fault(path, "has changed since it was written: its SHA-256 is another.");
-  const auto number = [&](const char* key) -> std::optional<int64_t> {
-    if (!content.contains(key) || !content[key].is_number_integer()) return std::nullopt;
-    return content[key].get<int64_t>();
-  };
-  const auto step = number("step"), last_eval = number("last_eval"), named = checkpoint_step(path.parent_path());
+  const auto step = whole_number_in(content, "step"), last_eval = whole_number_in(content, "last_eval"),
+             named = checkpoint_step(path.parent_path());
   if (!step || *step < 0) return fault(path, "has no step of 0 or more.");
   if (named && *named != *step) fault(path, concat("is of step ", *step, ", but its folder of step ", *named, "."));
   if (last_eval && (*last_eval < -1 || *last_eval > *step))
@@ -95,29 +94,52 @@ void Checker::checkpoint(const fs::path& folder) {
   });
 }
 
-// Every step that is due has its row, in order, up to the newest checkpoint.
-void Checker::rows(const RunDir& run, const std::optional<Config>& config, int64_t last_step) {
+Checker::Newest Checker::newest_of(const RunDir& run, const std::vector<int64_t>& steps) {
+  if (steps.empty()) return {};
+  Newest newest{.step = steps.back()};
+  const fs::path path = run.checkpoint(newest.step) / "state.json";
+  if (!fs::is_regular_file(path)) return newest;
+  const nlohmann::json state = parse_json(read_file(path));
+  if (const auto value = whole_number_in(state, "last_eval")) newest.last_eval = *value;
+  if (const auto value = whole_number_in(state, "metrics_rows")) newest.metrics_rows = *value;
+  return newest;
+}
+
+// Rows are in order and without gaps, and as many as the newest checkpoint counted.
+void Checker::rows(const RunDir& run, const std::optional<Config>& config, const Newest& newest) {
   if (!fs::exists(run.metrics())) {
-    if (last_step > 0) fault(run.metrics(), "is missing, though there are checkpoints.");
+    if (newest.step > 0) fault(run.metrics(), "is missing, though there are checkpoints.");
     return;
   }
   const std::vector<Json> all = MetricsLog::read(run.metrics());
   found.seen.push_back(concat(all.size(), " rows of metrics"));
-  int64_t before = 0, logged = 0;
+  if (!all.empty() && newest.step < 0)
+    fault(run.path() / "checkpoints", "holds no checkpoint, though metrics.jsonl has rows: the run cannot be resumed.");
+  int64_t before = 0, logged = 0, counted = 0;
   const int64_t every = config ? config->train.log_every : 1;
+  const std::string unsure =
+      newest.metrics_rows >= 0 ? "" : concat(" (train.log_every is ", every, "; if it was changed, this may be right)");
+  std::vector<std::string> gaps;  // up to the newest checkpoint, for all that train.log_every may have been changed
   for (const Json& row : all) {
     const int64_t step = row["step"];
     if (step < before) fault(run.metrics(), concat("has a row of step ", step, " after one of step ", before, "."));
     before = step;
+    counted += step < newest.step || (step == newest.step && (!row.contains("val_loss") || newest.last_eval == step));
     if (!row.contains("loss") || row.contains("diverged")) continue;
     if (step == logged) fault(run.metrics(), concat("has two training rows of step ", step, "."));
-    if (step - logged > every)
-      fault(run.metrics(), concat("lacks rows between the steps ", logged, " and ", step, " (train.log_every is ",
-                                  every, "; if it was changed, this may be right)."));
+    const int64_t due = step > newest.step ? std::max(logged, newest.step / every * every) + every : logged + every;
+    const std::string gap = concat("lacks rows between the steps ", logged, " and ", step, unsure, ".");
+    if (step > due && step > newest.step) fault(run.metrics(), gap);
+    if (step > due && step <= newest.step) gaps.push_back(gap);
     logged = step;
   }
-  if (logged < last_step / every * every)
-    fault(run.metrics(), concat("ends at step ", logged, ", before the newest checkpoint, of step ", last_step, "."));
+  if (counted >= newest.metrics_rows && newest.metrics_rows >= 0) return;
+  for (const std::string& gap : gaps) fault(run.metrics(), gap);
+  if (newest.metrics_rows >= 0)
+    fault(run.metrics(), concat("has ", counted, " of the ", newest.metrics_rows,
+                                " rows that it had when the checkpoint of step ", newest.step, " was written."));
+  else if (logged < newest.step / every * every)
+    fault(run.metrics(), concat("ends at step ", logged, ", before the newest checkpoint, of step ", newest.step, "."));
 }
 
 void Checker::links(const RunDir& run, const std::vector<int64_t>& steps) {
@@ -147,12 +169,19 @@ void Checker::run(const fs::path& folder) {
         fault(run.manifest(), "is not the manifest of a run.");
     });
   std::vector<int64_t> steps;
+  size_t aside = 0;
+  bool listed = false;
   attempt([&] {
-    for (const auto& entry : fs::directory_iterator(folder / "checkpoints"))
-      if (const auto step = checkpoint_step(entry.path())) steps.push_back(*step);
+    for (const Checkpoint& each : run.checkpoints()) steps.push_back(each.step);
+    listed = true;
+    if (!fs::exists(folder / "checkpoints")) return;
+    for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
+      const std::string name = entry.path().filename().string();
+      aside += name.starts_with("damaged-step-") || name.starts_with("unlogged-step-");
+    }
   });
-  std::sort(steps.begin(), steps.end());
   found.seen.push_back(concat(steps.size(), steps.size() == 1 ? " checkpoint" : " checkpoints"));
+  if (aside > 0) found.seen.push_back(concat(aside, " set aside"));
   for (const int64_t step : steps) {
     checkpoint(run.checkpoint(step));
     if (config)
@@ -161,7 +190,8 @@ void Checker::run(const fs::path& folder) {
         if (fs::is_regular_file(own)) require_same_run(stored_config(own), *config);
       });
   }
-  attempt([&] { rows(run, config, steps.empty() ? 0 : steps.back()); });
+  if (!listed) return;
+  attempt([&] { rows(run, config, newest_of(run, steps)); });
   attempt([&] { links(run, steps); });
 }
 

@@ -12,11 +12,13 @@
 #include <csignal>
 #include <cstring>
 #include <deque>
+#include <set>
 #include <thread>
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
 #include "normlab/base/folder_lock.h"
+#include "normlab/base/held_signals.h"
 #include "normlab/base/text.h"
 
 namespace normlab {
@@ -58,6 +60,7 @@ Child start(const Plan& plan, const Trial& trial, const RunnerOptions& options) 
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 
+  const HeldSignals held;  // by the child until it is ready for them
   const pid_t parent = ::getpid(), child = ::fork();
   if (child < 0) throw_errno(trial.folder, "start a process for the trial");
   if (child == 0) {
@@ -84,16 +87,22 @@ std::string last_line(const fs::path& file) {
   return last;
 }
 
+bool was_stopped(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(Exit::stopped); }
+
+std::string how_ended(int status) {
+  if (was_stopped(status)) return "stopped by a signal";
+  if (WIFSIGNALED(status))
+    return concat("killed by signal ", WTERMSIG(status), " (", ::strsignal(WTERMSIG(status)), ")");
+  return concat("exit code ", WEXITSTATUS(status));
+}
+
 // A child that could not say itself what went wrong is spoken for.
 TrialEnd conclude(const Trial& trial, int status) {
-  if (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(Exit::stopped)) return TrialEnd::stopped;
+  if (was_stopped(status)) return TrialEnd::stopped;
   const TrialRecord record = read_trial(trial);
   if (record.status != TrialStatus::missing && record.status != TrialStatus::started) return TrialEnd::recorded;
   if (in_use(trial)) return TrialEnd::in_use;
-  const std::string how = WIFSIGNALED(status)
-                              ? concat("killed by signal ", WTERMSIG(status), " (", ::strsignal(WTERMSIG(status)), ")")
-                              : concat("exit code ", WEXITSTATUS(status));
-  const std::string line = last_line(log_file(trial));
+  const std::string how = how_ended(status), line = last_line(log_file(trial));
   record_crash(trial, line.empty() ? how : concat(how, ": ", line));
   return TrialEnd::recorded;
 }
@@ -130,6 +139,11 @@ class Runner {
     for (const Child& child : running_) ::kill(child.id, signal);
   }
 
+  // From outside, such as by the system when memory is short: nothing that the trial did.
+  bool was_killed(const Trial& trial, int status) const {
+    return !stopping_ && !options_.stop() && (WIFSIGNALED(status) || was_stopped(status)) && !read_trial(trial).ended();
+  }
+
   void reap() {
     for (size_t i = 0; i < running_.size();) {
       int status = 0;
@@ -139,6 +153,11 @@ class Runner {
       }
       const Trial& trial = *running_[i].trial;
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (was_killed(trial, status) && retried_.insert(&trial).second) {
+        queue_.push_front(&trial);
+        events_.retried(trial, how_ended(status));
+        continue;
+      }
       const TrialEnd end = conclude(trial, status);
       if (end == TrialEnd::in_use)
         queue_.push_back(&trial);
@@ -179,6 +198,7 @@ class Runner {
   RunnerOptions options_;
   const RunnerEvents& events_;
   std::vector<Child> running_;
+  std::set<const Trial*> retried_;
   bool stopping_ = false;
   SteadyClock::time_point last_progress_ = SteadyClock::now();
 };

@@ -14,7 +14,7 @@
 namespace normlab {
 
 struct RunnerOptions {
-  std::filesystem::path program;  // that has the verb `trial`
+  std::filesystem::path program;  // that has the verb `trial`; it starts with signals held (base/held_signals.h)
   int jobs = 1;
   int nice = 0;
   StopToken stop = never_stop;
@@ -25,6 +25,8 @@ enum class TrialEnd { recorded, stopped, in_use };
 struct RunnerEvents {
   // After a trial, with what its folder says now. `in_use`: another process kept running it until the end.
   std::function<void(const Trial&, TrialEnd)> ended;
+  // A trial was killed or stopped from outside, "killed by signal 9", and is tried once more.
+  std::function<void(const Trial&, const std::string& how)> retried;
   // Several times a second.
   std::function<void(const std::vector<const Trial*>& running)> tick;
 };
