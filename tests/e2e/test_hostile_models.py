@@ -58,7 +58,7 @@ def test_translators_too(pairs, tmp_path):  # noqa: F811
 def test_they_are_not_imported(text, tmp_path):
     def imported(value, *more):
         change(REFERENCE / "nanogpt-bias.safetensors", tmp_path / "weights.safetensors", {},
-               lambda tensors: tensors["weights.lm_head.weight"].flat.__setitem__(0, value))
+               lambda tensors: tensors["weights.transformer.wte.weight"].flat.__setitem__(0, value))
         return run("import", "--from", "nanogpt", tmp_path / "weights.safetensors", "--data", alphabet, "--out",
                    tmp_path / "imported", *more)
 
@@ -105,9 +105,9 @@ BAD_TENSORS = {
         "tokens beyond the vocabulary": replace("inputs.tokens", lambda t: t + 10**6),
         "tokens below 0": replace("inputs.tokens", lambda t: t - 10**6),
         "more tokens than positions": replace("inputs.tokens", lambda t: np.tile(t, (1, 5000))),
-        "weights that are NaN": replace("weights.lm_head.weight", lambda t: t * np.float32("nan")),
-        "weights of another shape": replace("weights.lm_head.weight", lambda t: t.T.copy()),
-        "gradients of another shape": replace("expect.grads.lm_head.weight", lambda t: t[:3].copy()),
+        "weights that are NaN": replace("weights.transformer.wte.weight", lambda t: t * np.float32("nan")),
+        "weights of another shape": replace("weights.transformer.wte.weight", lambda t: t.T.copy()),
+        "gradients of another shape": replace("expect.grads.transformer.wte.weight", lambda t: t[:3].copy()),
     },
     TRANSLATOR: {
         "symbols beyond the vocabulary": replace("inputs.src", lambda t: t + 10**6),

@@ -49,7 +49,7 @@ TEST_F(Metrics, RowsAreCountedAlsoThoseOfEarlierSessions) {
   write("{\"step\":1}\n{\"step\":2}\n{\"st");
   MetricsLog log(path);
   EXPECT_EQ(log.rows(), 2);
-  log.append(3, {});
+  log.append(3, {{"loss", 1.5}});
   EXPECT_EQ(log.rows(), 3);
 }
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <csignal>
 
-#include "normlab/base/held_signals.h"
+#include "normlab/base/signal_mask.h"
 
 namespace normlab {
 namespace {

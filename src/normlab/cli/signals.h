@@ -8,7 +8,7 @@ namespace normlab {
 // error.
 void install_signal_handlers();
 
-// Requests wait from here on (base/held_signals.h), also in the program that this process becomes.
+// Requests wait from here on (base/signal_mask.h), also in the program that this process becomes.
 void hold_signals();
 void admit_signals();  // those that waited come now
 

@@ -99,6 +99,7 @@ TrainState read_state(const fs::path& folder) {
 
 bool knows_row(const TrainState& state, const nlohmann::ordered_json& row) {
   const int64_t step = row["step"];
+  if (row.contains("test_bleu")) return false;
   return step < state.step || (step == state.step && (!row.contains("val_loss") || state.last_eval == step));
 }
 

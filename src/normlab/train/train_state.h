@@ -21,7 +21,7 @@ struct TrainState {
   int evals_since_best = 0;
   double train_seconds = 0.0, train_cpu_seconds = 0.0;
   std::string data_sha256 = {};  // of the text
-  int64_t metrics_rows = -1;     // rows of metrics.jsonl when it was saved; < 0: not known
+  int64_t metrics_rows = -1;     // rows of metrics.jsonl that a resume keeps; < 0: not known
   WatchdogMemory watchdog = {};
   std::vector<double> bleus = {};  // of a translator, at each evaluation; the best is that of best_step
   double lr_factor = 1.0;          // decays of a plateau so far
@@ -34,7 +34,8 @@ void update_state(const std::filesystem::path& folder, const TrainState& state);
 // DataError when state.json is damaged.
 TrainState read_state(const std::filesystem::path& folder);
 
-// Whether a row of metrics.jsonl was written before the checkpoint was: one of an evaluation at its step may be later.
+// Whether a run that resumes from the checkpoint keeps a row of metrics.jsonl; the others it writes again: those of
+// later steps, an evaluation at its own step that it does not know of, and that of the test text.
 bool knows_row(const TrainState& state, const nlohmann::ordered_json& row);
 
 }  // namespace normlab

@@ -18,11 +18,11 @@ void TrainingRun::begin(const std::string& data_sha256,
     throw DataError("--resume",
                     "the text has changed since the run was started. Resume with the text it was started with.");
   state_.data_sha256 = data_sha256;
+  state_.test_bleu = -1.0;  // measured again at the end, and so is its row
   monitor_.restore(state_.watchdog);
   // What was written after the checkpoint will be written again, the same but for times.
-  MetricsLog::retain(run_.metrics(), [&](const nlohmann::ordered_json& row) {
-    return latest && !row.contains("test_bleu") && knows_row(state_, row);
-  });
+  MetricsLog::retain(run_.metrics(),
+                     [&](const nlohmann::ordered_json& row) { return latest && knows_row(state_, row); });
   metrics_.emplace(run_.metrics());
   events_.emplace(run_.path());
   if (latest) events_->session_start(state_.step + 1);
@@ -71,7 +71,7 @@ void TrainingRun::record_evaluation(const nlohmann::ordered_json& values) {
 
 void TrainingRun::save() {
   metrics_->sync();  // or a power cut could lose rows of steps that the checkpoint has behind it
-  state_.metrics_rows = metrics_->rows();
+  state_.metrics_rows = metrics_->rows() - (state_.test_bleu >= 0.0 ? 1 : 0);  // those that a resume keeps
   state_.watchdog = monitor_.memory();
   const auto latest = run_.latest();
   if (latest && latest->step == state_.step)

@@ -18,7 +18,7 @@
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
 #include "normlab/base/folder_lock.h"
-#include "normlab/base/held_signals.h"
+#include "normlab/base/signal_mask.h"
 #include "normlab/base/text.h"
 
 namespace normlab {

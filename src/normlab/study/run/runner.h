@@ -14,7 +14,7 @@
 namespace normlab {
 
 struct RunnerOptions {
-  std::filesystem::path program;  // that has the verb `trial`; it starts with signals held (base/held_signals.h)
+  std::filesystem::path program;  // that has the verb `trial`; it starts with signals held (base/signal_mask.h)
   int jobs = 1;
   int nice = 0;
   StopToken stop = never_stop;
