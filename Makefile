@@ -2,6 +2,7 @@
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/normlab
 LIBTORCH := $(CACHE)/libtorch-$(shell sed -n 's/^torch==\([0-9.]*\).*/\1/p' tools/torch-requirements.txt)
 VENV := $(CACHE)/venv-$(shell sha256sum tests/requirements.txt | cut -c1-12)
+TORCH_VENV := $(CACHE)/torch-venv-$(shell sha256sum tests/python/requirements.txt | cut -c1-12)
 TORCH_DIR ?= $(LIBTORCH)
 PREFIX ?= /usr/local
 # A group of files that include torch takes up to 3 GB to compile.
@@ -16,7 +17,8 @@ FUZZ = mkdir -p build-fuzz && flock build-fuzz/lock cmake --preset fuzz -DFUZZ_S
        flock build-fuzz/lock cmake --build build-fuzz -j $(JOBS) && \
        ctest --test-dir build-fuzz --output-on-failure --no-tests=error -j2
 
-.PHONY: help setup packages libtorch venv build demo test quick torture fuzz check hooks bench format install clean
+.PHONY: help setup packages libtorch venv torchvenv build demo test wheel quick torture fuzz check hooks bench format
+.PHONY: install clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -32,6 +34,10 @@ libtorch: packages
 venv: packages
 	@tools/make_venv.sh "$(VENV)" tests/requirements.txt
 
+# 2.4 GB of downloads. Where PyPI cannot be reached, the tests of the Python package are skipped, with that reason.
+torchvenv: packages
+	@PIP_NO_DEPS=1 tools/make_venv.sh "$(TORCH_VENV)" tests/python/requirements.txt || true
+
 build: libtorch  ## build the program build/normlab; TORCH_DIR=folder: with your own libtorch or torch wheel
 	@$(BUILD) --target normlab
 	@echo 'built build/normlab; to call it as normlab: export PATH="$(CURDIR)/build:$$PATH"'
@@ -39,12 +45,17 @@ build: libtorch  ## build the program build/normlab; TORCH_DIR=folder: with your
 demo: build  ## compare seven values of p on Tiny Shakespeare, a few minutes, and write the report
 	build/normlab compare --config recipes/lp-shakespeare-quick.toml --out studies/demo
 
-test: libtorch venv  ## build everything and run all tests
+test: libtorch venv torchvenv  ## build everything and run all tests
 	@tools/install_packages.sh test
 	@$(BUILD)
 	ctest --test-dir build --output-on-failure --no-tests=error -j2
 	$(call FUZZ,10)
 	$(if $(wildcard tests/e2e/test_*.py),NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q -n 2 --dist loadfile tests/e2e)
+	python="$(TORCH_VENV)/bin/python"; [ -x "$$python" ] || python="$(VENV)/bin/python"; \
+	  NORMLAB_BINARY="$(CURDIR)/build/normlab" "$$python" -m pytest -q -n 2 --dist loadfile tests/python
+
+wheel: packages  ## build a wheel of program and Python package into dist, with the torch of PYTHON=python3
+	@$(or $(PYTHON),python3) -m pip wheel --no-deps --wheel-dir dist .
 
 quick: libtorch  ## build everything and run the unit tests, without the slow ones: under 90 s once built
 	@$(BUILD)

@@ -27,7 +27,7 @@ const std::map<std::string, std::set<std::string>> may_include = [] {
                                                         {"study/present"},
                                                         {"cli"},
                                                         {"ops"},
-                                                        {"nn"},
+                                                        {"nn", "pytorch"},
                                                         {"models"},
                                                         {"probe"},
                                                         {"train"},
@@ -39,14 +39,15 @@ const std::map<std::string, std::set<std::string>> may_include = [] {
     below.insert(rung.begin(), rung.end());
   }
   // Only what presents results sees how pages are made; the program's options are no layer's business.
-  for (const char* layer : {"ops", "nn", "models", "probe", "train", "infer"})
+  for (const char* layer : {"ops", "nn", "pytorch", "models", "probe", "train", "infer"})
     for (const char* far : {"report", "study/run", "study/analyse", "study/present", "cli"}) rules[layer].erase(far);
+  for (auto& [layer, below_it] : rules) below_it.erase("pytorch");
   for (const char* far : {"study/analyse", "study/present", "cli"}) rules["study/trial"].erase(far);
   rules["cli/bench"].insert("cli/torch");
   return rules;
 }();
-const std::set<std::string> above_torch_line = {"ops",   "nn",          "models",    "train",    "infer",
-                                                "probe", "study/trial", "cli/torch", "cli/bench"};
+const std::set<std::string> above_torch_line = {"ops",   "pytorch", "nn",          "models",    "train",
+                                                "infer", "probe",   "study/trial", "cli/torch", "cli/bench"};
 
 TEST(Layers, IncludeOnlyDownwards) {
   const std::regex include("^\\s*#\\s*include\\s*[<\"]([^>\"]+)[>\"]");

@@ -5,6 +5,7 @@
 #include "normlab/cli/verbs.h"
 #include "normlab/config/kernel_use.h"
 #include "normlab/config/parameters.h"
+#include "normlab/norm/scheme_json.h"
 
 namespace normlab {
 namespace {
@@ -44,14 +45,7 @@ std::string shape_text(const ParameterSpec& parameter) {
 }
 
 nlohmann::ordered_json to_json(const NormScheme& row) {
-  nlohmann::ordered_json out = {
-      {"name", row.name}, {"title", row.title}, {"equation", row.equation}, {"source", row.source}};
-  NormScheme copy = row;
-  FieldList list;
-  list_fields(copy, list);
-  for (const Field& field : list.fields()) out["fields"][field.key] = field.get();
-  out["recommended"] = nlohmann::ordered_json::object();
-  for (const auto& [key, value] : row.recommended) out["recommended"][key] = value;
+  nlohmann::ordered_json out = scheme_json(row);
   out["parameters"] = nlohmann::ordered_json::array();
   for (const ParameterSpec& each : shown_parameters(row)) {
     out["parameters"].push_back({{"name", each.name}, {"shape", shape_text(each)}, {"start", nullptr}});

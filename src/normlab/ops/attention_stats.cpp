@@ -22,6 +22,7 @@ std::vector<AttentionStats> attention_stats(const Tensor& logits_hts) {
            entropy.masked_fill(~choice, inf).amin(-1), over_rows(most - least),
            over_rows((most - lse).exp().gt(0.99).to(torch::kFloat64)), choice.sum(-1).to(torch::kFloat64)},
           -1)
+          .cpu()
           .contiguous();
   std::vector<AttentionStats> stats(static_cast<size_t>(columns.size(0)));
   const double* at = columns.const_data_ptr<double>();
