@@ -32,6 +32,7 @@ function(add_python_package)
     set_target_properties(normlab-torch PROPERTIES INSTALL_RPATH "$ORIGIN/../../../torch/lib")
   endif()
 
+  file(MAKE_DIRECTORY ${package})
   file(GLOB modules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/normlab/*)
   foreach(module ${modules})
     get_filename_component(name ${module} NAME)
