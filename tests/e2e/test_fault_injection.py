@@ -145,9 +145,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("part", TRIED)
-@pytest.mark.parametrize("left", [
-    pytest.param(left, marks=[] if left == "names" else pytest.mark.xfail(
-        reason="the names of the run's folder and of metrics.jsonl are not synced", strict=False)) for left in LEFT])
+@pytest.mark.parametrize("left", LEFT)
 def test_a_power_cut_after_every_call(scenario, left, part):
     disk, draw, tried, safe = Disk(scenario.disk, scenario.before), random.Random(part), set(), set()
     checkpoints = scenario.training.out / "checkpoints"

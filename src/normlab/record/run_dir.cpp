@@ -64,8 +64,12 @@ std::optional<int64_t> checkpoint_step(const fs::path& folder) { return step_of(
 RunDir RunDir::create(const fs::path& path) {
   require_new(path);
   std::error_code problem;
+  std::vector<fs::path> made;  // by create_directories, which may make parents too
+  for (fs::path each = fs::absolute(path); !fs::exists(each, problem) && !problem; each = each.parent_path())
+    made.push_back(each);
   fs::create_directories(path, problem);
   if (problem) throw Error(path.string(), concat("cannot create the folder: ", problem.message(), "."));
+  for (const fs::path& each : made) sync_folder_of(each);  // or a power cut could lose a run whose files were synced
   RunDir run(path);
   run.lock();
   require_new(path);  // once more: another process may have been faster
