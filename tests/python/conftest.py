@@ -1,13 +1,12 @@
 """The Python package, from the copy in the build folder or, with NORMLAB_INSTALLED=1, from the environment."""
 import importlib.util
 import os
-import pathlib
+import shutil
 import sys
 
 import pytest
+from program_runs import BINARY, ROOT, train, write_pairs, write_text  # noqa: F401
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BINARY = pathlib.Path(os.environ.get("NORMLAB_BINARY", ROOT / "build" / "normlab"))
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # tests run in parallel: waiting threads must not spin
 # One process compiles, without a precompiled header, which takes longer than all that the tests compile.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
@@ -40,3 +39,24 @@ def pytest_pycollect_makemodule(module_path, parent):
     if REASON:
         return Skipped.from_parent(parent, path=module_path)
     return None
+
+
+@pytest.fixture(scope="session")
+def text(tmp_path_factory):
+    return write_text(tmp_path_factory.mktemp("data") / "text.txt")
+
+
+@pytest.fixture(scope="session")
+def pairs(tmp_path_factory):
+    return write_pairs(tmp_path_factory.mktemp("pairs"))
+
+
+@pytest.fixture(scope="session")
+def lm_run(text, tmp_path_factory):
+    """A run of a language model that several tests read."""
+    return train(text, tmp_path_factory.mktemp("lm") / "run", "norm.scheme=qknorm", "probe.every=10")
+
+
+@pytest.fixture
+def copied_run(lm_run, tmp_path):
+    return shutil.copytree(lm_run, tmp_path / "copy", symlinks=True)
