@@ -139,9 +139,9 @@ TEST(BpeLines, KeepTheirEnds) {
 }
 
 TEST(BpeSegmenter, CodesThatReferToThemselvesEnd) {
-  for (const BpeCodes& codes : {BpeCodes{{"x", "</w>"}, {"<", "/w>"}}, BpeCodes{{"x<", "/w>"}, {"<", "/w>"}},
+  for (const BpeCodes& cyclic : {BpeCodes{{"x", "</w>"}, {"<", "/w>"}}, BpeCodes{{"x<", "/w>"}, {"<", "/w>"}},
                                 BpeCodes{{"", "x</w>"}, {"", "x"}}, BpeCodes{{"</w", ">"}, {"x", "</w>"}}}) {
-    BpeSegmenter segmenter(codes, {"never"});
+    BpeSegmenter segmenter(cyclic, {"never"});
     EXPECT_EQ(segmenter.segment_line("yx"), "y@@ x");
   }
 }
