@@ -185,11 +185,11 @@ def test_check_explains(trained, tmp_path):
     (tmp_path / "run" / "checkpoints" / "best").unlink()
     (tmp_path / "run" / "checkpoints" / "best").symlink_to("step-000015")
     done = run("check", tmp_path / "run", trained, tmp_path / "none", check=DATA)
-    for words in ("lacks rows between the steps 6 and 8", "points to step-000015", f"{trained}: nothing wrong",
+    for words in ("lacks rows between the steps 6 and 8", "rows that", "points to step-000015", f"{trained}: nothing wrong",
                   "no such file or folder"):
         assert words in done.stdout
     out = json.loads(run("check", "--json", tmp_path / "run", check=DATA).stdout)
-    assert len(out[0]["faults"]) == 2 and "checkpoint" in out[0]["seen"][0]
+    assert len(out[0]["faults"]) == 3 and "checkpoint" in out[0]["seen"][0]
 
 
 def test_data_must_be_utf8_before_anything_is_written(text, tmp_path):

@@ -72,7 +72,6 @@ const std::map<std::string, Words> felt_values = {
     {"translation.word_dropout", {"0.3"}},
     {"translation.label_smoothing", {"0.4"}},
     {"translation.beam", {"1"}},
-    {"translation.length_penalty", {"0"}},
 };
 
 // What makes a key count that the scheme alone does not read; tried beside the scheme alone.
@@ -103,9 +102,11 @@ const std::map<std::string, Words> enabling_of_translators = {
     {"data.folds", {"translation.dev="}},
 };
 
-// Accepted, and out of reach here: ScaleNorm's epsilon is the least norm it divides by, and the stream's are far larger.
+// Accepted, and out of reach here: ScaleNorm's epsilon is the least norm it divides by, and the stream's are far larger;
+// a translator with dyt, after ten steps, has hypotheses of one length only.
 const std::set<std::string> not_felt = {"norm.scheme=fixnorm norm.sublayer_eps=0.1",
-                                        "norm.scheme=scalenorm norm.sublayer_eps=0.1"};
+                                        "norm.scheme=scalenorm norm.sublayer_eps=0.1",
+                                        "norm.scheme=dyt translation.length_penalty=2"};
 
 // The other values of a field: names of a choice, the other flag, or what is listed above.
 Words other_values(const Field& field) {
