@@ -24,9 +24,9 @@ def test_a_study_of_ones_own_text_keeps_to_its_budget(text, tmp_path):
     assert f"file://{study}/report.html" in done.stdout
     page = (study / "report.html").read_text()
     assert "qknorm" in page and "optim.lr" in page
-    again = run("compare", study, check=0)  # nothing is left to do; it ends as the first run did
+    again = run("compare", study.relative_to(tmp_path), cwd=tmp_path, check=0)  # nothing is left to do; it ends as the first run did
     assert "6 of 6 trials have ended" in again.stderr
-    assert again.stdout == done.stdout.replace(f"studies/{text.stem}/", f"{study}/")
+    assert again.stdout == done.stdout
 
 
 def commands_of_the_page():
