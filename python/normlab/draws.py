@@ -1,4 +1,4 @@
-"""Counter-based random numbers, bit for bit those of the program (src/normlab/base/random.h)."""
+"""Counter-based random numbers, bit-identical to those of the program (src/normlab/base/random.h)."""
 
 from __future__ import annotations
 

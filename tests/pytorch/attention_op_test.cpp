@@ -1,4 +1,4 @@
-// The operator of the Python package against the attention of the program, bit for bit where both are fused.
+// The operator of the Python package against the attention of the program, bit-identical where both are fused.
 #include "normlab/pytorch/attention_op.h"
 
 #include <gtest/gtest.h>
