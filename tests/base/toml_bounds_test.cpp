@@ -50,6 +50,17 @@ TEST(TomlBounds, DotsElsewhereDoNotCount) {
   EXPECT_EQ(parse_toml(numbers + "]", "x").at(0).values.size(), 1001u);
 }
 
+TEST(TomlBounds, NonAsciiCharactersStandInQuotesOrComments) {
+  for (const std::string text : {"\u00e9 = 1", "a = 1 \u3001", "a = 1\n\u00a0b = 2", "a = 'x'\u00e9", "[\u00e9]"})
+    EXPECT_THAT([&] { parse_toml(text, "x.toml"); }, ThrowsMessage<UsageError>(HasSubstr("not in quotes"))) << text;
+  for (const std::string text :
+       {"a = \"\\\u00e9\"", "a = \"\"\"\\\n  \u00e9\"\"\"", "a = \"\"\"\\\\ \\ \r\n\t\u3001\"\"\""})
+    EXPECT_THAT([&] { parse_toml(text, "x.toml"); }, ThrowsMessage<UsageError>(HasSubstr("a backslash"))) << text;
+  for (const std::string text :
+       {"\uFEFFa = '\u00e9'", "'\u00e9' = 1", "a = 1 # \u3001", "a = \"\\\\\u00e9\"", "a = '\\\u00e9'"})
+    EXPECT_EQ(parse_toml(text, "x").size(), 1u) << text;
+}
+
 TEST(TomlBounds, DeepValuesAreAnError) {
   EXPECT_THROW(parse_toml("a = " + std::string(100'000, '['), "x"), UsageError);
   EXPECT_THROW(parse_toml("a = " + std::string(1000, '{') + "", "x"), UsageError);
