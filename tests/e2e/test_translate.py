@@ -1,6 +1,7 @@
 """Translators: training, going on, translating, and input that nobody expects."""
 import json
 import random
+import shutil
 import subprocess
 
 import pytest
@@ -311,7 +312,6 @@ def test_wrong_model(translator, text, tmp_path):
 
 
 def test_a_damaged_vocabulary_is_refused(translator, tmp_path):
-    import shutil
     shutil.copytree(translator[0], tmp_path / "run", symlinks=True)
     for file in (tmp_path / "run" / "checkpoints").glob("step-*/tokenizer.json"):
         file.write_text(file.read_text().replace('"bpe pair"', '"char"'))
@@ -336,3 +336,23 @@ def test_compare_reports_bleu(pairs, tmp_path):
     assert float(difference) == pytest.approx(tested["difference"], abs=0.006)
     assert float(p) == pytest.approx(tested["p_value"], rel=0.06)  # two digits of the same trials
     assert (tmp_path / "study" / "charts" / "bleu.svg").exists()
+
+
+def test_compare_reports_bleu_of_detokenised_text(pairs, tmp_path):
+    sacrebleu = pytest.importorskip("sacrebleu")
+    data, study = tmp_path / "data", tmp_path / "study"
+    shutil.copytree(pairs, data)
+    tokens, text = "It doesn 't rain , it pours : the ( dog ) sees .", "It doesn't rain, it pours: the (dog) sees."
+    (data / "test.gl").write_text("o can\n" * 4)
+    (data / "test.en").write_text(f"{tokens}\n" * 4)
+    settings = [s for s in TINY if not s.startswith("norm.scheme")]
+    run("compare", "--data", data, "--out", study, "--set", "train.threads=1", *settings, "train.max_steps=1",
+        "train.eval_every=1", "norm.scheme=[none, qknorm]", "train.seed=1", check=0)
+    translated = study / "trials/qknorm/fold09-seed1/translations/test.en"
+    translated.write_text(f"{tokens}\n" * 3 + "It doesn 't rain , the dog sees .\n")
+    run("report", study, check=0)
+    page = (study / "report.md").read_text().split("## Which translates best?")[1]
+    header, _, _, row = [line.strip("| ").split(" | ") for line in page.split("\n") if line.startswith("|")][:4]
+    assert header[-1] == "test text, detokenised"
+    expected = sacrebleu.corpus_bleu([text] * 3 + ["It doesn't rain, the dog sees."], [[text] * 4]).score
+    assert float(row[-1].replace("*", "")) == pytest.approx(expected, abs=0.006)

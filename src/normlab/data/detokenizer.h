@@ -6,7 +6,7 @@
 
 namespace normlab {
 
-// The rules of every language, and with "en" those of English apostrophes ("do n't", "the boys ' house").
+// The rules of every language, and with "en" those of English apostrophes ("don 't", "the boys ' house").
 std::string detokenize(std::string_view line, std::string_view language = "en");
 
 }  // namespace normlab

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
 #include "normlab/config/load_data.h"
+#include "normlab/data/detokenizer.h"
 #include "normlab/data/score_tokenizer.h"
 #include "normlab/data/text_lines.h"
 #include "normlab/report/line_chart.h"
@@ -81,7 +83,50 @@ void add_tests(Table& table, const std::vector<std::optional<TTest>>& tests) {
   add_adjusted(table, p_values);
 }
 
-Table mean_table(const ChartInput& input) {
+using SplitLine = std::function<Words(std::string_view)>;
+
+// Statistics of the translated test text of a trial, line by line; empty when it is not there.
+StatisticRows test_rows(const ChartInput& input, const TrialResult& trial, const std::vector<std::string>& reference,
+                        const SplitLine& split_line) {
+  const TranslationConfig& config = input.results.plan.trials.front().config.translation;
+  const fs::path file = input.results.plan.folder / trial.folder / "translations" / concat("test.", config.target);
+  if (!fs::exists(file)) return {};
+  const std::vector<std::string> output = read_lines(file);
+  if (output.size() != reference.size()) return {};
+  TokenIds ids;
+  StatisticRows rows;
+  for (size_t i = 0; i < output.size(); ++i) {
+    Segment segment;
+    segment.hypothesis = ids(split_line(output[i]));
+    segment.references.push_back(ids(split_line(reference[i])));
+    rows.push_back(bleu_statistics(segment));
+  }
+  return rows;
+}
+
+std::vector<std::string> test_reference(const Config& config) {
+  try {
+    return load_test_reference(files_of(config));
+  } catch (const Error&) {
+    return {};  // the text is not on this machine: what needs it is left out
+  }
+}
+
+// For tokenised text: BLEU of the test text after detokenisation, as sacreBLEU would report it.
+void add_detokenised(Table& table, const ChartInput& input, const std::vector<std::string>& reference) {
+  const TranslationConfig& config = input.results.plan.trials.front().config.translation;
+  if (config.bleu != BleuWords::none || reference.empty()) return;
+  std::vector<std::vector<double>> scores(table.rows.size());
+  const SplitLine split_line = [&](std::string_view line) { return split_13a(detokenize(line, config.target)); };
+  for (const TrialResult& trial : input.results.trials)
+    if (const StatisticRows rows = test_rows(input, trial, reference, split_line); !rows.empty())
+      scores[trial.variant].push_back(bleu(sum_rows(rows)).score);
+  if (std::ranges::all_of(scores, &std::vector<double>::empty)) return;
+  table.columns.push_back({"test text, detokenised", "detokenised_bleu", Align::right, Best::highest});
+  for (size_t i = 0; i < table.rows.size(); ++i) table.rows[i].push_back(mean_cell(scores[i]));
+}
+
+Table mean_table(const ChartInput& input, const std::vector<std::string>& reference) {
   Table table{"BLEU; means over trials, differences paired by fold and seed",
               {{"", "variant", Align::left},
                {"trials", "", Align::right},
@@ -110,38 +155,12 @@ Table mean_table(const ChartInput& input) {
     table.rows.push_back(std::move(row));
   }
   add_tests(table, tests);
+  add_detokenised(table, input, reference);
   return table;
 }
 
-// Statistics of the translated test text of a trial, line by line; empty when it is not there.
-StatisticRows test_rows(const ChartInput& input, const TrialResult& trial, const std::vector<std::string>& reference) {
-  const TranslationConfig& config = input.results.plan.trials.front().config.translation;
-  const fs::path file = input.results.plan.folder / trial.folder / "translations" / concat("test.", config.target);
-  if (!fs::exists(file)) return {};
-  const std::vector<std::string> output = read_lines(file);
-  if (output.size() != reference.size()) return {};
-  const auto split_line = score_tokenizers[static_cast<size_t>(config.bleu)].split;
-  TokenIds ids;
-  StatisticRows rows;
-  for (size_t i = 0; i < output.size(); ++i) {
-    Segment segment;
-    segment.hypothesis = ids(split_line(output[i]));
-    segment.references.push_back(ids(split_line(reference[i])));
-    rows.push_back(bleu_statistics(segment));
-  }
-  return rows;
-}
-
-std::vector<std::string> test_reference(const Config& config) {
-  try {
-    return load_test_reference(files_of(config));
-  } catch (const Error&) {
-    return {};  // the text is not on this machine: the table is left out
-  }
-}
-
 // The interval is the bootstrap's; the p-value is that of the randomisation, which keeps its level best.
-Table output_table(const ChartInput& input) {
+Table output_table(const ChartInput& input, const std::vector<std::string>& reference) {
   const SignificanceOptions randomised{.test = PairedTest::randomization, .trials = 10000};
   const SignificanceOptions resampled{.test = PairedTest::bootstrap, .trials = 1000};
   Table table{concat("Test outputs against those of ", input.results.plan.variants[input.analysis.baseline].label,
@@ -153,13 +172,15 @@ Table output_table(const ChartInput& input) {
                {"95 % interval", "interval", Align::right}},
               {}};
   std::vector<std::optional<double>> p_values;
-  const std::vector<std::string> reference = test_reference(input.results.plan.trials.front().config);
   if (reference.empty()) return table;
+  const SplitLine split_line =
+      score_tokenizers[static_cast<size_t>(input.results.plan.trials.front().config.translation.bleu)].split;
   const ScoreOfSums score = [](std::span<const double> sums) { return bleu(sums).score; };
   for (const TrialResult& trial : input.results.trials) {
     const TrialResult* partner = partner_of(input, trial);
     if (trial.variant == input.analysis.baseline || !partner || !trial.test_bleu) continue;
-    const StatisticRows baseline = test_rows(input, *partner, reference), output = test_rows(input, trial, reference);
+    const StatisticRows baseline = test_rows(input, *partner, reference, split_line),
+                        output = test_rows(input, trial, reference, split_line);
     if (baseline.empty() || output.empty()) continue;
     const Significance tested = compare_outputs(baseline, output, score, randomised);
     table.rows.push_back({text_cell(trial_name(input.results, trial)),
@@ -179,7 +200,10 @@ const char* const bleu_text =
     "if there is no test text. The paired t-test is over trials, so it covers variation between seeds; the "
     "tests of outputs are over sentences, so they cover variation between test texts. Their interval is a "
     "paired bootstrap's, their p-value that of approximate randomisation, two-sided. Adjusted p-values are Holm's for "
-    "the number of rows tested; the bootstrap's intervals are not adjusted.";
+    "the number of rows tested; the bootstrap's intervals are not adjusted. Where the text is tokenised, its BLEU is "
+    "that "
+    "of tokens, which is comparable only with scores of the same tokens; the last column is BLEU of the detokenised "
+    "text with sacreBLEU's tokenisation 13a.";
 
 std::optional<Figure> bleu_chart(const ChartInput& input) {
   LineChart chart{{"bleu", "BLEU of the development text during training", "Means over the trials of a variant.",
@@ -208,8 +232,9 @@ std::optional<Figure> bleu_chart(const ChartInput& input) {
 }
 
 std::vector<Table> bleu_tables(const ChartInput& input) {
-  std::vector<Table> tables = {mean_table(input)};
-  if (Table outputs = output_table(input); !outputs.rows.empty()) tables.push_back(std::move(outputs));
+  const std::vector<std::string> reference = test_reference(input.results.plan.trials.front().config);
+  std::vector<Table> tables = {mean_table(input, reference)};
+  if (Table outputs = output_table(input, reference); !outputs.rows.empty()) tables.push_back(std::move(outputs));
   return tables;
 }
 
