@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "normlab/ops/attention_fused.h"
+#include "normlab/ops/attention_units.h"
 #include "normlab/ops/float_data.h"
 
 namespace normlab {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "normlab/ops/attention_stats.h"
-#include "normlab/pytorch/attention_units.h"
+#include "normlab/ops/attention_units.h"
 #include "normlab/pytorch/require.h"
 
 namespace normlab {
@@ -80,8 +80,8 @@ void fill(Call& to, const AttentionArguments& a, torch::ScalarType type) {
                        .key = dropout_key(stream_key(static_cast<uint64_t>(a.seed->item<int64_t>())))};
   if (!a.cos) return;
   to.rope = {.pairing = a.interleaved ? RopePairing::interleaved : RopePairing::half,
-             .cos = a.cos->to(type),
-             .sin = a.sin->to(type)};
+             .cos = a.cos->to(type).contiguous(),
+             .sin = a.sin->to(type).contiguous()};
   to.call.rope = &to.rope;
 }
 

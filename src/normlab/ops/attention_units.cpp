@@ -1,4 +1,4 @@
-#include "normlab/pytorch/attention_units.h"
+#include "normlab/ops/attention_units.h"
 
 #include <ATen/Parallel.h>
 
@@ -8,12 +8,6 @@ namespace normlab {
 namespace {
 
 using torch::Tensor;
-
-// Where the entries of `head` start in a tensor of [d] or [h * d].
-const float* affine_of(const Tensor& affine, int64_t head, int64_t d) {
-  if (!affine.defined()) return nullptr;
-  return affine.const_data_ptr<float>() + (affine.numel() == d ? 0 : head * d);
-}
 
 const float* head_of(const Tensor& x_bthd, int64_t b, int64_t head) {
   return x_bthd.const_data_ptr<float>() + b * x_bthd.stride(0) + head * x_bthd.stride(2);
@@ -79,6 +73,23 @@ Tensor p_gradient(const FusedCall& call, const Tensor& d_p, const Tensor& p) {
 
 }  // namespace
 
+const float* affine_of(const Tensor& affine, int64_t head, int64_t d) {
+  if (!affine.defined()) return nullptr;
+  return affine.const_data_ptr<float>() + (affine.numel() == d ? 0 : head * d);
+}
+
+RowTransform row_transform(const AttentionCall& call, int64_t first_position) {
+  RowTransform rows{.norm = call.form.qk,
+                    .p = static_cast<float>(call.form.p),
+                    .eps = static_cast<float>(call.form.qk_eps),
+                    .order = call.form.order};
+  if (!call.rope) return rows;
+  const int64_t first = first_position * call.rope->cos.size(1);
+  rows.pairing = call.rope->pairing;
+  rows.cos = data(call.rope->cos) + first, rows.sin = data(call.rope->sin) + first;
+  return rows;
+}
+
 c10::intrusive_ptr<FusedCall> make_fused_call(const FusedInputs& in, const AttentionCall& of) {
   auto call = c10::make_intrusive<FusedCall>();
   const AttentionForm& form = of.form;
@@ -88,7 +99,7 @@ c10::intrusive_ptr<FusedCall> make_fused_call(const FusedInputs& in, const Atten
   call->batch = in.q_bthd.size(0);
   if (of.key_lengths_b.defined()) call->key_lengths = of.key_lengths_b.contiguous();
   call->first_row = of.dropout.first_row;
-  if (of.rope) call->cos = of.rope->cos.contiguous(), call->sin = of.rope->sin.contiguous();
+  if (of.rope) call->cos = of.rope->cos, call->sin = of.rope->sin;
   if (form.row_scale == RowScale::log_n) call->row_scale = visible_keys(t, s, of).log().to(torch::kFloat32);
   AttentionSpec& spec = call->spec;
   spec.tq = t, spec.tk = s;
@@ -101,15 +112,8 @@ c10::intrusive_ptr<FusedCall> make_fused_call(const FusedInputs& in, const Atten
   for (const Tensor& affine : {in.q_affine.weight, in.q_affine.bias})
     if (affine.defined() && affine.numel() != d) spec.q_affine_head = d;
   spec.channel_gain = in.gain.defined() && in.gain.numel() == call->n_heads * d && d > 1;
-  spec.k = {.norm = form.qk,
-            .p = static_cast<float>(form.p),
-            .eps = static_cast<float>(form.qk_eps),
-            .order = form.order,
-            .pairing = of.rope ? of.rope->pairing : RopePairing::half,
-            .cos = data(call->cos),
-            .sin = data(call->sin)};
-  spec.q = spec.k;
-  if (of.rope && of.causal) spec.q.cos += (s - t) * (d / 2), spec.q.sin += (s - t) * (d / 2);
+  spec.k = row_transform(of, /*first_position=*/0);
+  spec.q = row_transform(of, of.causal ? s - t : 0);
   spec.dropout = static_cast<float>(of.dropout.rate);
   spec.dropout_key = of.dropout.key;
   spec.q_row = in.q_bthd.stride(1), spec.q_head = in.q_bthd.stride(2);

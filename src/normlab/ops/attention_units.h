@@ -2,9 +2,15 @@
 #pragma once
 
 #include "normlab/kernels/attention.h"
+#include "normlab/kernels/qk_rows.h"
 #include "normlab/ops/attention.h"
 
 namespace normlab {
+
+// The kernel's parameters of rows of queries or keys that start at `first_position`.
+RowTransform row_transform(const AttentionCall& call, int64_t first_position);
+// Where the entries of `head` start in a tensor of [d] or [h * d]; null for an undefined one.
+const float* affine_of(const torch::Tensor& affine, int64_t head, int64_t d);
 
 // The tensors of a call that may have gradients, float32 on the CPU; undefined where absent. q, k and v may have any
 // strides as long as the channels of a head are adjacent; the others are contiguous. Affine ones are [d] or [h * d].
@@ -21,7 +27,7 @@ struct FusedCall : torch::CustomClassHolder {
   int64_t n_heads = 0, n_kv_heads = 0, batch = 0;
   int64_t first_row = 0;      // of dropout
   torch::Tensor key_lengths;  // [b] or undefined
-  torch::Tensor cos, sin;     // of RoPE
+  torch::Tensor cos, sin;     // of RoPE: the spec points into them
   torch::Tensor row_scale;    // [1, t], [b, t] or undefined
 
   int64_t units() const { return batch * n_kv_heads; }
