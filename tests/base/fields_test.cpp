@@ -60,9 +60,20 @@ TEST(Fields, ValuesOutOfRangeOrOfAnotherTypeAreRefused) {
   const FieldList list = list_of(sample);
   for (const char* bad :
        {"part.whole=0", "part.whole=10", "part.whole=3.5", "part.whole=", "part.real=0", "part.real=nan",
-        "part.real=0,5", "part.flag=yes", "part.colour=blue", "part.whole=99999999999"})
+        "part.real=inf", "part.real=0,5", "part.flag=yes", "part.colour=blue", "part.whole=99999999999"})
     EXPECT_THAT([&] { apply(list, parse_setting(bad)); }, ThrowsMessage<UsageError>(HasSubstr("expected"))) << bad;
   EXPECT_EQ(sample.whole, 3);
+}
+
+TEST(Fields, InfinityIsAValueOnlyWhereTheRangeSaysSo) {
+  double p = 2.0;
+  FieldList list;
+  list.section("norm");
+  list.real("p", p, {.min = 0.0, .open_min = true, .infinite = true}, "p");
+  apply(list, parse_setting("norm.p=inf"));
+  EXPECT_EQ(p, std::numeric_limits<double>::infinity());
+  EXPECT_THAT([&] { apply(list, parse_setting("norm.p=-inf")); },
+              ThrowsMessage<UsageError>(HasSubstr("a number above 0, inf included")));
 }
 
 TEST(Fields, SettingsNeedKeyAndValue) {

@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
@@ -19,10 +20,12 @@ std::string describe(const char* kind, Range range) {
   std::string out = kind;
   if (low) out += concat(range.open_min ? " above " : " from ", range.min);
   if (high) out += concat(low ? " to " : " up to ", range.max);
+  if (range.infinite) out += ", inf included";
   return out;
 }
 
 bool inside(double value, Range range) {
+  if (std::isinf(value) && !range.infinite) return false;
   return (range.open_min ? value > range.min : value >= range.min) && value <= range.max;
 }
 

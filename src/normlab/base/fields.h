@@ -57,6 +57,7 @@ struct Range {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   bool open_min = false;  // min itself is not allowed
+  bool infinite = false;  // inf is allowed
 };
 
 // The names of an enum's values in the order of the enumerators; each config enum specialises it.

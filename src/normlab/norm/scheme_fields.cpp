@@ -124,7 +124,7 @@ void list_stream(NormScheme& s, FieldList& list) {
 
 void list_qk(NormScheme& s, FieldList& list) {
   list.choice("qk", s.qk, "normalisation of queries and keys");
-  list.real("p", s.p, {.min = 0.0, .open_min = true}, "p of the Lp norm, inf included")
+  list.real("p", s.p, {.min = 0.0, .open_min = true, .infinite = true}, "p of the Lp norm")
       .read_if("norm.qk=lp")
       .meaning("inf", "the largest magnitude among the channels");
   list.flag("learn_p", s.learn_p, "learn p, as 1 + softplus(r); p is then the initial value").read_if("norm.qk=lp");
