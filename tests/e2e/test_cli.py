@@ -13,7 +13,8 @@ import tomllib
 from conftest import BINARY, ROOT, run
 
 VERBS = ["train", "generate", "translate", "eval", "inspect", "export", "import", "compare", "report", "plan", "fit",
-         "trial", "schemes", "config", "theory", "score", "bpe", "check", "doctor", "verify", "bench", "completion", "manual"]
+         "merge", "trial", "schemes", "config", "theory", "score", "bpe", "check", "doctor", "verify", "bench",
+         "completion", "manual"]
 OVERRIDES = [
     [],
     ["norm.scheme=qknorm"],

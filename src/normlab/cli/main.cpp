@@ -29,6 +29,7 @@ void add_verbs(CLI::App& app, Exit& exit) {
     add_report(app, exit);
     add_plan(app, exit);
     add_fit(app, exit);
+    add_merge(app, exit);
     door("trial");
   });
   group("Look something up", [&] {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "normlab/base/text.h"
+#include "normlab/cli/plan_jobs.h"
 #include "normlab/cli/torch_verbs.h"
 #include "normlab/cli/verbs.h"
 #include "normlab/config/load_data.h"
@@ -22,7 +23,7 @@ struct PlanCommand {
   std::vector<double> budgets;
   int machines = 1, vocab = 0;
   double speed = 0;
-  bool json = false;
+  bool json = false, slurm = false, parallel = false;
 };
 
 // Of one trial beside others, operations/s; and how many run in parallel on a machine.
@@ -112,6 +113,15 @@ Json paper_plan(const PlanCommand& command) {
 }
 
 Exit plan_study(const PlanCommand& command) {
+  if (command.slurm || command.parallel) {
+    if (command.studies.size() != 1 || !command.config.files.empty() || !command.budgets.empty())
+      throw UsageError("plan",
+                       "--slurm and --parallel expect one study that was made with `normlab compare --prepare`.");
+    return plan_jobs({.study = command.studies.front(),
+                      .slurm = command.slurm,
+                      .parallel = command.parallel,
+                      .speed = command.speed});
+  }
   const bool on_paper = !command.studies.empty() || !command.points.empty();
   if (on_paper == command.budgets.empty())
     throw UsageError("plan",
@@ -131,7 +141,9 @@ void add_plan(CLI::App& app, Exit& exit) {
   auto* verb = app.add_subcommand("plan", "cost of a study, here and on many machines; larger budgets");
   auto command = std::make_shared<PlanCommand>();
   command->config.add_files_to(*verb);
-  verb->add_option("study", command->studies, "with --flops: folders of studies whose law is used")->type_name("STUDY");
+  verb->add_option("study", command->studies,
+                   "a prepared study, with --slurm or --parallel; studies whose law is used, with --flops")
+      ->type_name("STUDY");
   verb->add_option("--points", command->points, "with --flops: CSV files of runs, as `normlab fit` reads them")
       ->allow_extra_args(false)
       ->type_name("FILE");
@@ -150,14 +162,17 @@ void add_plan(CLI::App& app, Exit& exit) {
   verb->add_option("--vocab", command->vocab, "size of the vocabulary, if the text is not available")
       ->check(whole_number(1, 1 << 24))
       ->type_name("N");
+  verb->add_flag("--slurm", command->slurm, "write DIR/slurm.sh, a job array that runs what is left of the study");
+  verb->add_flag("--parallel", command->parallel, "print the line of GNU parallel that does the same");
   verb->add_flag("--json", command->json, "print it as JSON");
   verb->footer(
       "Prints every size that a [ladder] derives, with exact counts of parameters and training operations; evaluations "
-      "are not counted. Nothing is written.\n"
+      "are not counted. Nothing is written, except with --slurm.\n"
       "Examples:\n"
       "  normlab plan --config recipes/scaling-small.toml --machines 4\n"
       "  normlab plan --config recipes/scaling-paper.toml --vocab 50257 --speed 1e14 --machines 64\n"
-      "  normlab plan studies/scaling --flops 1e18 1e21\n");
+      "  normlab plan studies/scaling --flops 1e18 1e21\n"
+      "  normlab plan studies/lp --slurm\n");
   verb->callback([command, &exit] { exit = plan_study(*command); });
 }
 

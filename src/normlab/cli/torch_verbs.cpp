@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr TorchVerb verbs[] = {
     {"train", "train one model; all output goes to the folder of the run"},
-    {"trial", "run one trial of a study, for job arrays and GNU parallel"},
+    {"trial", "run one trial of a study, or the next that is free, for job arrays"},
     {"eval", "loss, perplexity and bits per byte; of a translator loss and BLEU"},
     {"inspect", "attention of a trained model: entropy, logits, maps, spectra"},
     {"theory", "how the width of a head affects attention of random vectors"},

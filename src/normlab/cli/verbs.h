@@ -23,6 +23,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const Exit& exit);
 void add_compare(CLI::App& app, Exit& exit);
 void add_report(CLI::App& app, Exit& exit);
 void add_plan(CLI::App& app, Exit& exit);
+void add_merge(CLI::App& app, Exit& exit);
 void add_fit(CLI::App& app, Exit& exit);
 void add_schemes(CLI::App& app, Exit& exit);
 void add_config(CLI::App& app, Exit& exit);

@@ -20,6 +20,7 @@
 #include "normlab/base/folder_lock.h"
 #include "normlab/base/signal_mask.h"
 #include "normlab/base/text.h"
+#include "normlab/study/run/claim.h"
 
 namespace normlab {
 namespace {
@@ -33,6 +34,7 @@ constexpr auto patience_with_others = std::chrono::seconds(30);
 
 fs::path log_file(const Trial& trial) { return trial.folder.string() + ".log"; }
 
+// By a process of this machine.
 bool in_use(const Trial& trial) {
   if (!fs::is_directory(trial.folder)) return false;
   try {
@@ -101,7 +103,8 @@ TrialEnd conclude(const Trial& trial, int status) {
   if (was_stopped(status)) return TrialEnd::stopped;
   const TrialRecord record = read_trial(trial);
   if (record.status != TrialStatus::missing && record.status != TrialStatus::started) return TrialEnd::recorded;
-  if (in_use(trial)) return TrialEnd::in_use;
+  const ClaimState claim = ClaimWatch().look(trial).state;
+  if (in_use(trial) || claim == ClaimState::held || claim == ClaimState::unknown) return TrialEnd::in_use;
   const std::string how = how_ended(status), line = last_line(log_file(trial));
   record_crash(trial, line.empty() ? how : concat(how, ": ", line));
   return TrialEnd::recorded;

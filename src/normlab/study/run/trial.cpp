@@ -115,12 +115,17 @@ Glance glance(const Trial& trial) {
   return seen;
 }
 
-void require_same_trial(const Trial& trial) {
+std::vector<std::string> config_differences(const Trial& trial) {
   const fs::path file = trial.folder / "config.toml";
-  if (!fs::is_regular_file(file)) return;
   std::vector<std::string> differing;
+  if (!fs::is_regular_file(file)) return differing;
   for (const ConfigDifference& each : differences(stored_config(file), trial.config, matters_to_a_trial))
     differing.push_back(concat(each.key, " is ", each.a, " there and ", each.b, " in the study"));
+  return differing;
+}
+
+void require_same_trial(const Trial& trial) {
+  const std::vector<std::string> differing = config_differences(trial);
   if (!differing.empty())
     throw UsageError(trial.folder.string(),
                      concat("this trial was started with another configuration: ", join(differing, "; "),

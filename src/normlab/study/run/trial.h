@@ -40,6 +40,10 @@ struct Glance {
 };
 Glance glance(const Trial& trial);
 
+// "norm.p is 2 there and 3 in the study": keys in which the trial on disk differs from this one, except for those that
+// leave its results alone. Nothing when it was not begun.
+std::vector<std::string> config_differences(const Trial& trial);
+
 // Refuses a trial that was begun under another configuration, except for keys that leave its results alone.
 void require_same_trial(const Trial& trial);
 
