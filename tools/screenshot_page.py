@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Pictures of a page, a report or that of `normlab inspect`: tools/screenshot_page.py PAGE.html FOLDER [--whole].
+"""Pictures of a page, a report, one of `normlab inspect` or of `normlab serve`: tools/screenshot_page.py PAGE FOLDER.
 
+PAGE is a file or an address.
 Writes light.png, dark.png, narrow.png and narrow-dark.png, each the first screen of the page, or with --whole all of it
 in parts; with a palette, so that they stay small. Needs chromium and the Python packages of tests/requirements.txt.
 """
@@ -18,7 +19,7 @@ WIDTHS = {"light": (1280, False), "dark": (1280, True), "narrow": (390, False), 
 COLOURS = 64
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("page", type=pathlib.Path)
+parser.add_argument("page")
 parser.add_argument("folder", type=pathlib.Path)
 parser.add_argument("--height", type=int, default=1150, help="of the window")
 parser.add_argument("--whole", action="store_true", help="all of the page, in parts")

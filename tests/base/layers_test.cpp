@@ -17,32 +17,23 @@ const std::map<std::string, std::set<std::string>> may_include = [] {
   std::map<std::string, std::set<std::string>> rules;
   std::set<std::string> below;
   // Layers of one list do not see each other.
-  const std::vector<std::vector<std::string>> ladder = {{"base"},
-                                                        {"norm"},
-                                                        {"kernels", "data", "record", "stats"},
-                                                        {"config"},
-                                                        {"report"},
-                                                        {"study/run"},
-                                                        {"study/analyse"},
-                                                        {"study/present"},
-                                                        {"cli"},
-                                                        {"ops"},
-                                                        {"nn", "pytorch"},
-                                                        {"models"},
-                                                        {"probe"},
-                                                        {"train"},
-                                                        {"infer"},
-                                                        {"study/trial"},
-                                                        {"cli/torch", "cli/bench"}};
+  const std::vector<std::vector<std::string>> ladder = {
+      {"base"},          {"norm"},          {"kernels", "data", "record", "stats"},
+      {"config"},        {"report"},        {"study/run"},
+      {"study/analyse"}, {"study/present"}, {"serve"},
+      {"cli"},           {"ops"},           {"nn", "pytorch"},
+      {"models"},        {"probe"},         {"train"},
+      {"infer"},         {"study/trial"},   {"cli/torch", "cli/bench"}};
   for (const auto& rung : ladder) {
     for (const std::string& layer : rung) rules[layer] = below;
     below.insert(rung.begin(), rung.end());
   }
   // Only what presents results sees how pages are made; the program's options are no layer's business.
   for (const char* layer : {"ops", "nn", "pytorch", "models", "probe", "train", "infer"})
-    for (const char* far : {"report", "study/run", "study/analyse", "study/present", "cli"}) rules[layer].erase(far);
+    for (const char* far : {"report", "study/run", "study/analyse", "study/present", "serve", "cli"})
+      rules[layer].erase(far);
   for (auto& [layer, below_it] : rules) below_it.erase("pytorch");
-  for (const char* far : {"study/analyse", "study/present", "cli"}) rules["study/trial"].erase(far);
+  for (const char* far : {"study/analyse", "study/present", "serve", "cli"}) rules["study/trial"].erase(far);
   rules["cli/bench"].insert("cli/torch");
   return rules;
 }();

@@ -56,14 +56,16 @@ class Browser:
         if event["method"] == "Network.requestWillBeSent":
             self.requests.append(parameters["request"]["url"])
 
-    def open(self, file, width=1040, height=900, dark=False):
+    def open(self, page, width=1040, height=900, dark=False):
+        """A file, or an address that starts with http."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         calm = {"name": "prefers-reduced-motion", "value": "reduce"}
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme, calm])
-        self.call("Page.navigate", url=pathlib.Path(file).resolve().as_uri())
+        address = page if str(page).startswith("http") else pathlib.Path(page).resolve().as_uri()
+        self.call("Page.navigate", url=address)
         end = time.monotonic() + PATIENCE
-        while not self.evaluate("location.protocol === 'file:' && document.readyState === 'complete'"):
+        while not self.evaluate("location.protocol !== 'about:' && document.readyState === 'complete'"):
             assert time.monotonic() < end, "the page does not load"
             time.sleep(0.02)
 

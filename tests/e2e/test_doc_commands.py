@@ -29,6 +29,7 @@ NOT_RUN = {
     r"\S+=\S+ python3 -m pytest (tests/e2e/\w+\.py)": "would run the tests from within a test; the file must be there",
     r"(tools/generate_docs\.sh)": "test_docs.py runs it",
     r"(tools/fetch_enwik8\.sh) data \d+": "needs a network",
+    r"normlab serve( .*)?": "runs until it is stopped; test_serve.py starts it",
     r"normlab bench .*": "measures for minutes; test_bench.py has small ones",
     r"(tools/screenshot_page\.py) \S+ \S+": "needs a browser; test_browser.py has one",
 }

@@ -169,10 +169,13 @@ Exit compare_study(CompareOptions options) {
   if (!options.prepare) options.program = torch_program();  // before anything is written
   quiet_barriers();
   const FolderLock lock = take_study_folder(plan, text.sha256);
+  std::optional<StudyServer> server;
+  if (options.serve) server.emplace(options.out);
   if (plan.spec.tune.wanted())
     if (const Exit exit = run_tuning(plan, text, options); exit != Exit::done)
       return options.prepare ? Exit::done : exit;
   const Exit exit = run_study(plan, text, options);
+  if (server && exit == Exit::done) server->show_end();
   if (exit != Exit::done || options.prepare || options.json) return exit;
   if (plan.spec.ladder.empty()) return report_study({.study = options.out});
   log_line(concat("next: ", own_command({"fit", options.out})));
@@ -181,6 +184,8 @@ Exit compare_study(CompareOptions options) {
 
 // One folder is a study to resume, several are runs.
 Exit compare(CompareOptions options) {
+  if (options.serve && (options.dry_run || options.prepare || options.folders.size() > 1))
+    throw UsageError("--serve", "shows a study that is run here. For what is there already: normlab serve FOLDER.");
   if (options.folders.size() > 1) return compare_runs(options);
   if (options.folders.size() == 1) {
     const std::string& folder = options.folders.front();
@@ -221,6 +226,7 @@ void add_compare(CLI::App& app, Exit& exit) {
       ->type_name("N");
   verb->add_flag("--dry-run", options->dry_run, "show the plan and the time it will take; write nothing");
   verb->add_flag("--prepare", options->prepare, "create the folder and run nothing, for `normlab trial`");
+  verb->add_flag("--serve", options->serve, "show the study in the browser while it runs (`normlab serve`)");
   verb->add_flag("--json", options->json, "print a summary, or the plan, as JSON on standard output");
   verb->add_flag("-q,--quiet", options->quiet, "no progress");
   verb->footer(

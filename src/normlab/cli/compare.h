@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "normlab/cli/child_process.h"
 #include "normlab/cli/verbs.h"
 #include "normlab/study/run/schedule.h"
 
@@ -17,7 +18,7 @@ struct CompareOptions {
   std::vector<std::string> schemes = {};  // of a study without a recipe
   int jobs = 0, nice = 10;
   std::filesystem::path program = {};  // that runs the trials
-  bool dry_run = false, prepare = false, json = false, quiet = false;
+  bool dry_run = false, prepare = false, serve = false, json = false, quiet = false;
 };
 
 std::string size_of(const Plan& plan);  // "4 variants x 3 folds x 1 seed = 12 trials"
@@ -25,6 +26,16 @@ nlohmann::ordered_json summary_of(const Plan& plan, const StudyProgress& progres
 
 // The plan and the time it will take; nothing is written.
 Exit dry_run(const Plan& plan, const StudyText& text, const CompareOptions& options);
+
+// `normlab serve` of a study while it runs: started with its folder, ended with its scope.
+class StudyServer {
+ public:
+  explicit StudyServer(const std::string& study);
+  void show_end() const;  // stays until open pages have seen how the study ended
+
+ private:
+  ChildProcess server_;
+};
 
 // Finished runs beside each other, as a page and a table.
 Exit compare_runs(const CompareOptions& options);

@@ -27,6 +27,7 @@ void add_verbs(CLI::App& app, Exit& exit) {
   group("Compare models", [&] {
     add_compare(app, exit);
     add_report(app, exit);
+    add_serve(app, exit);
     add_plan(app, exit);
     add_fit(app, exit);
     add_merge(app, exit);

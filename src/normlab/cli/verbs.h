@@ -25,6 +25,7 @@ void add_report(CLI::App& app, Exit& exit);
 void add_plan(CLI::App& app, Exit& exit);
 void add_merge(CLI::App& app, Exit& exit);
 void add_fit(CLI::App& app, Exit& exit);
+void add_serve(CLI::App& app, Exit& exit);
 void add_schemes(CLI::App& app, Exit& exit);
 void add_config(CLI::App& app, Exit& exit);
 void add_score(CLI::App& app, Exit& exit);

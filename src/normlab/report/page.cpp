@@ -25,29 +25,31 @@ std::string base64_of_hex(std::string_view hex) {
   return out;
 }
 
-// Nothing may be fetched from anywhere (images are part of the page), and no script may run but ours, whatever the
-// page contains.
-std::string security_policy() {
-  return concat(
-      "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; script-src "
-      "'sha256-",
-      base64_of_hex(sha256_hex(page_js)), "'");
-}
+std::string script_hash(std::string_view script) { return concat(" 'sha256-", base64_of_hex(sha256_hex(script)), "'"); }
 
 std::string head(const Page& page) {
   return concat(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"", security_policy(), "\">\n",
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"", security_policy(page.live), "\">\n",
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
       "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>",
       escape(page.title), "</title>\n<style>", page_css, "</style>\n<style id=\"chart-style\">", chart_css,
-      "</style>\n</head>\n");
+      "</style>\n", page.live ? concat("<style>", live_css, "</style>\n") : "", "</head>\n");
+}
+
+std::string trail(const Page& page) {
+  if (page.trail.empty()) return "";
+  std::string out = "<p class=\"trail\">";
+  for (const Link& link : page.trail)
+    out += concat("<a href=\"", escape(link.address), "\">", escape(link.text), "</a> <span>/</span> ");
+  return out + "</p>\n";
 }
 
 std::string header(const Page& page) {
-  std::string out = concat("<header>\n<h1>", escape(page.title), "</h1>\n");
+  std::string out = concat("<header>\n", trail(page), "<h1>", escape(page.title), "</h1>\n");
   if (!page.subtitle.empty()) out += concat("<p class=\"subtitle\">", escape(page.subtitle), "</p>\n");
   if (!page.setup.empty()) out += concat("<p class=\"setup\">", escape(page.setup), "</p>\n");
+  out += page.progress.text;
   if (!page.verdict.empty()) out += concat("<p class=\"verdict\">", escape(page.verdict), "</p>\n");
   if (!page.detail.empty()) out += concat("<p class=\"detail\">", escape(page.detail), "</p>\n");
   if (!page.figures.empty()) {
@@ -59,6 +61,8 @@ std::string header(const Page& page) {
   }
   for (const std::string& notice : page.notices)
     out += concat("<p class=\"notice\" role=\"note\">", escape(notice), "</p>\n");
+  // What the script says when the server does not answer.
+  if (page.live) out += "<p class=\"notice\" id=\"connection\" role=\"status\" hidden></p>\n";
   return out + "</header>\n";
 }
 
@@ -95,12 +99,19 @@ std::string footer(const Page& page) {
 
 }  // namespace
 
+std::string security_policy(bool live) {
+  return concat("default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; ",
+                live ? "connect-src 'self'; " : "", "script-src", script_hash(page_js),
+                live ? script_hash(live_js) : "");
+}
+
 std::string render(const Page& page) {
   std::string out = concat(head(page), page.wide ? "<body class=\"wide\">" : "<body>",
                            "\n<a class=\"skip\" href=\"#main\">Skip to the charts</a>\n", header(page), contents(page),
                            "<main id=\"main\">\n");
   for (std::size_t i = 0; i < page.sections.size(); ++i) out += section(page, i);
-  return concat(out, "</main>\n", footer(page), "<script>", page_js, "</script>\n</body>\n</html>\n");
+  return concat(out, "</main>\n", footer(page), page.live ? concat("<script>", live_js, "</script>\n") : "", "<script>",
+                page_js, "</script>\n</body>\n</html>\n");
 }
 
 }  // namespace normlab

@@ -19,6 +19,10 @@ struct Section {
   std::vector<Html> blocks;  // render(chart), html(table), paragraph(), collapsed() ...
 };
 
+struct Link {
+  std::string text, address;
+};
+
 struct Page {
   std::string title;
   std::string subtitle;    // what was compared: "7 values of p x 10 folds, 70 of 70 trials done"
@@ -31,8 +35,16 @@ struct Page {
   std::string command;              // repeats the study
   std::vector<std::string> footer;  // program version, machine, date
   bool wide = false;                // figures stand in columns, which may fill a large window
+  // Of a page that `normlab serve` sends:
+  bool live = false;             // looks for newer content while it is open
+  std::vector<Link> trail = {};  // above the title: the pages that lead here
+  Html progress = {};            // below the title: how far it is
 };
 
 std::string render(const Page& page);
+
+// Of the page: nothing may be fetched from anywhere, a live page excepted, which may ask its own server; and no script
+// may run but ours, whatever the page contains.
+std::string security_policy(bool live);
 
 }  // namespace normlab

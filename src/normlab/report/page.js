@@ -232,7 +232,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
 
-  document.querySelectorAll('figure').forEach(figure => {
+  const wire = figure => {
     const script = figure.querySelector('script[type="application/json"]');
     const data = script && JSON.parse(script.textContent);
     // Our tip is quicker than the browser's, and works by touch.
@@ -245,5 +245,7 @@
     const button = figure.querySelector('.save');
     button.hidden = false;
     button.addEventListener('click', () => save(figure));
-  });
+  };
+  document.querySelectorAll('figure').forEach(wire);
+  document.addEventListener('newfigure', event => wire(event.target));  // of live.js
 })();

@@ -12,7 +12,7 @@
 #include "normlab/base/file.h"
 #include "normlab/base/json.h"
 #include "normlab/base/text.h"
-#include "normlab/record/metrics.h"
+#include "normlab/record/metrics_rows.h"
 #include "normlab/record/quantities.h"
 #include "normlab/record/run_dir.h"
 #include "normlab/record/safetensors.h"
@@ -29,46 +29,35 @@ double number_in(const Json& row, const char* key, double otherwise) {
   return found != row.end() && found->is_number() ? found->get<double>() : otherwise;
 }
 
-std::vector<EvalPoint> read_curve(const std::vector<Json>& rows) {
-  std::vector<EvalPoint> curve;
-  for (const Json& row : rows) {
-    const double loss = number_in(row, "val_loss", std::nan(""));
-    const int64_t step = row["step"];
-    if (!std::isfinite(loss) || (!curve.empty() && step <= curve.back().step)) continue;
-    const double wall = number_in(row, "train_seconds", 0);
-    curve.push_back({step, loss, wall, number_in(row, "train_cpu_seconds", wall)});
-  }
-  return curve;
+void add_loss(const MetricsRow& row, std::vector<EvalPoint>& curve) {
+  const double loss = row.number("val_loss", std::nan(""));
+  if (!std::isfinite(loss) || (!curve.empty() && row.step <= curve.back().step)) return;
+  const double wall = row.number("train_seconds", 0);
+  curve.push_back({row.step, loss, wall, row.number("train_cpu_seconds", wall)});
 }
 
-// What the layers of a probe's row say; those of heads are longer names.
-std::vector<AttentionPoint> read_attention(const std::vector<Json>& rows) {
-  std::vector<AttentionPoint> points;
-  for (const Json& row : rows) {
-    const int64_t step = row["step"];
-    double most = -std::numeric_limits<double>::infinity(), sum = 0;
-    int layers = 0;
-    for (const Stack stack : all_stacks)
-      for (int layer = 0;; ++layer, ++layers) {
-        const auto value = [&](Quantity quantity) {
-          return number_in(row, name_of({quantity, layer, -1, 0.0, stack}).c_str(), std::nan(""));
-        };
-        const double logit = value(Quantity::max_logit), entropy = value(Quantity::relative_entropy);
-        if (!std::isfinite(logit) || !std::isfinite(entropy)) break;
-        most = std::max(most, logit);
-        sum += entropy;
-      }
-    if (layers > 0 && (points.empty() || step > points.back().step)) points.push_back({step, most, sum / layers});
+// What the layers of a probe's row say, "attn/layer03/max_logit"; names of heads have another part.
+void add_attention(const MetricsRow& row, std::vector<AttentionPoint>& points) {
+  constexpr std::string_view start = "attn/";
+  const std::string_view logit = row_of(Quantity::max_logit).key, entropy = row_of(Quantity::relative_entropy).key;
+  double most = -std::numeric_limits<double>::infinity(), sum = 0;
+  int layers = 0;
+  for (const MetricsRow::Value& value : row.values) {
+    if (!value.key.starts_with(start) || !std::isfinite(value.number)) continue;
+    const size_t slash = value.key.find('/', start.size());
+    if (slash == std::string_view::npos) continue;
+    const std::string_view what = value.key.substr(slash + 1);
+    if (what == logit) most = std::max(most, value.number);
+    if (what == entropy) sum += value.number, ++layers;
   }
-  return points;
+  if (layers == 0 || !std::isfinite(most) || (!points.empty() && row.step <= points.back().step)) return;
+  points.push_back({row.step, most, sum / layers});
 }
 
-void read_bleus(const std::vector<Json>& rows, TrialResult& result) {
-  for (const Json& row : rows) {
-    const double dev = number_in(row, "val_bleu", std::nan("")), test = number_in(row, "test_bleu", std::nan(""));
-    if (std::isfinite(dev)) result.bleus.push_back({row["step"], dev});
-    if (std::isfinite(test)) result.test_bleu = test;
-  }
+void add_bleu(const MetricsRow& row, TrialResult& result) {
+  const double dev = row.number("val_bleu", std::nan("")), test = row.number("test_bleu", std::nan(""));
+  if (std::isfinite(dev)) result.bleus.push_back({row.step, dev});
+  if (std::isfinite(test)) result.test_bleu = test;
 }
 
 std::vector<float> values_of(const TensorView& tensor) {
@@ -145,10 +134,11 @@ void add_tuning(const Plan& plan, StudyResults& results) {
 void read_metrics(const fs::path& run, TrialResult& result) {
   const fs::path metrics = run / "metrics.jsonl";
   if (!fs::exists(metrics)) return;
-  const std::vector<Json> rows = MetricsLog::read(metrics);
-  result.curve = read_curve(rows);
-  result.attention = read_attention(rows);
-  read_bleus(rows, result);
+  for_each_row(metrics, [&](const MetricsRow& row) {
+    add_loss(row, result.curve);
+    add_attention(row, result.attention);
+    add_bleu(row, result);
+  });
 }
 
 void add_provenance(Provenance& provenance, const fs::path& manifest) {

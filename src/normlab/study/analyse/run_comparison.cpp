@@ -9,14 +9,13 @@
 #include "normlab/base/file.h"
 #include "normlab/base/json.h"
 #include "normlab/base/text.h"
-#include "normlab/record/metrics.h"
+#include "normlab/record/metrics_rows.h"
 #include "normlab/record/run_dir.h"
 
 namespace normlab {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 struct Run {
   Trial trial;
@@ -46,8 +45,9 @@ bool has_ended(const nlohmann::json& state, const TrainConfig& train) {
 }
 
 bool has_diverged(const fs::path& metrics) {
-  const std::vector<Json> rows = MetricsLog::read(metrics);
-  return !rows.empty() && rows.back().contains("diverged");
+  bool diverged = false;
+  for_each_row(metrics, [&](const MetricsRow& row) { diverged = row.has("diverged"); });
+  return diverged;
 }
 
 TrialRecord record_of(const fs::path& folder, const Config& config, const fs::path& checkpoint) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <set>
 
 #include "normlab/base/text.h"
@@ -21,18 +20,20 @@ struct MeanPoint {
   double step, loss, seconds, standard_error;
 };
 std::vector<MeanPoint> mean_points(const Curves& curves) {
-  std::map<int64_t, std::vector<const EvalPoint*>> by_step;
-  for (const auto* curve : curves)
-    for (const EvalPoint& point : *curve) by_step[point.step].push_back(&point);
   std::vector<MeanPoint> points;
-  for (const auto& [step, at_step] : by_step) {
-    if (at_step.size() < curves.size()) continue;
+  if (curves.empty()) return points;
+  std::vector<size_t> next(curves.size(), 0);  // steps rise in every curve
+  for (const EvalPoint& first : *curves.front()) {
     std::vector<double> losses, seconds;
-    for (const EvalPoint* point : at_step) {
-      losses.push_back(point->loss);
-      seconds.push_back(point->cpu_seconds);
+    for (size_t i = 0; i < curves.size(); ++i) {
+      const std::vector<EvalPoint>& curve = *curves[i];
+      while (next[i] < curve.size() && curve[next[i]].step < first.step) ++next[i];
+      if (next[i] == curve.size() || curve[next[i]].step != first.step) break;
+      losses.push_back(curve[next[i]].loss);
+      seconds.push_back(curve[next[i]].cpu_seconds);
     }
-    points.push_back({static_cast<double>(step), mean(losses), mean(seconds),
+    if (losses.size() < curves.size()) continue;
+    points.push_back({static_cast<double>(first.step), mean(losses), mean(seconds),
                       losses.size() > 1 ? standard_error(losses) : std::nan("")});
   }
   return points;

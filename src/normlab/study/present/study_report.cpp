@@ -151,24 +151,45 @@ std::string make_markdown(const ChartInput& input, const std::vector<Part>& part
   return out;
 }
 
+// Everything that the page and the files are made of; the members refer to each other.
+struct Material {
+  Material(const StudyResults& results, const Analysis& analysis)
+      : grid(grid_of(results.plan)),
+        styles(styles_of(grid, analysis.baseline)),
+        input{results, analysis, grid, styles},
+        groups(groups_of(results, grid, styles, analysis)),
+        charts(draw_charts(input, groups)),
+        parts(parts_of(input, groups, charts)),
+        found(verdict(results, analysis)) {
+    for (std::string& notice : tuning_notices(results)) found.notices.push_back(std::move(notice));
+  }
+  Material(const Material&) = delete;
+
+  const Grid grid;
+  const GridStyles styles;
+  const ChartInput input;
+  const std::vector<Group> groups;
+  const Charts charts;
+  const std::vector<Part> parts;
+  Verdict found;
+};
+
 }  // namespace
 
+Page report_page(const StudyResults& results, const Analysis& analysis) {
+  const Material made(results, analysis);
+  return make_page(made.input, made.parts, made.found);
+}
+
 StudyReport make_report(const StudyResults& results, const Analysis& analysis) {
-  const Grid grid = grid_of(results.plan);
-  const GridStyles styles = styles_of(grid, analysis.baseline);
-  const ChartInput input{results, analysis, grid, styles};
-  const std::vector<Group> groups = groups_of(results, grid, styles, analysis);
-  const Charts charts = draw_charts(input, groups);
-  const std::vector<Part> parts = parts_of(input, groups, charts);
-  StudyReport report{.verdict = verdict(results, analysis), .json = {}};
-  for (std::string& notice : tuning_notices(results)) report.verdict.notices.push_back(std::move(notice));
-  report.json = make_json(input, groups, report.verdict);
-  report.files = charts_of(parts);
-  report.files.emplace_back("summary.csv", csv(summary_table(input)));
-  report.files.emplace_back("trials.csv", csv(trial_table(input)));
+  const Material made(results, analysis);
+  StudyReport report{.verdict = made.found, .json = make_json(made.input, made.groups, made.found)};
+  report.files = charts_of(made.parts);
+  report.files.emplace_back("summary.csv", csv(summary_table(made.input)));
+  report.files.emplace_back("trials.csv", csv(trial_table(made.input)));
   report.files.emplace_back("report.json", report.json);
-  report.files.emplace_back("report.md", make_markdown(input, parts, report.verdict));
-  report.files.emplace_back("report.html", render(make_page(input, parts, report.verdict)));
+  report.files.emplace_back("report.md", make_markdown(made.input, made.parts, made.found));
+  report.files.emplace_back("report.html", render(make_page(made.input, made.parts, made.found)));
   return report;
 }
 

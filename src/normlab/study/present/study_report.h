@@ -15,5 +15,6 @@ struct StudyReport {
   ReportFiles files = {};
 };
 StudyReport make_report(const StudyResults& results, const Analysis& analysis);
+Page report_page(const StudyResults& results, const Analysis& analysis);  // report.html alone, to be rendered
 
 }  // namespace normlab
