@@ -18,7 +18,7 @@ FUZZ = mkdir -p build-fuzz && flock build-fuzz/lock cmake --preset fuzz -DFUZZ_S
        ctest --test-dir build-fuzz --output-on-failure --no-tests=error -j2
 
 .PHONY: help setup packages libtorch venv torchvenv build demo test wheel quick torture fuzz check hooks bench format
-.PHONY: install clean
+.PHONY: install dist clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -59,6 +59,12 @@ test: libtorch venv torchvenv  ## build everything and run all tests
 
 wheel: packages  ## build a wheel of program and Python package into dist, with the torch of PYTHON=python3
 	@$(or $(PYTHON),python3) -m pip wheel --no-deps --wheel-dir dist .
+
+dist:  ## write the source archive of the last commit into dist; the same commit gives the same bytes
+	@mkdir -p dist
+	@name=normlab-$$(sed -n 's/^project(normlab VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt) && \
+	  git -c tar.umask=0022 archive --format=tar --prefix=$$name/ HEAD | gzip -9n >dist/$$name.tar.gz && \
+	  echo dist/$$name.tar.gz
 
 quick: libtorch  ## build everything and run the unit tests, without the slow ones: under 90 s once built
 	@$(BUILD)

@@ -61,7 +61,7 @@ void StudyServer::show_end() const {
 }
 
 void add_serve(CLI::App& app, Exit& exit) {
-  auto* verb = app.add_subcommand("serve", "runs and studies of a folder as pages in the browser, while they run");
+  auto* verb = app.add_subcommand("serve", "runs and studies in the browser, while they run");
   auto options = std::make_shared<ServeOptions>();
   verb->add_option("folder", options->folder, "folder with runs and studies; default: this one")->type_name("FOLDER");
   verb->add_option("--port", options->port, "port to listen on, 0 for a free one; default 8750")
