@@ -18,7 +18,7 @@ const std::map<std::string, std::set<std::string>> may_include = [] {
   std::set<std::string> below;
   // Layers of one list do not see each other.
   const std::vector<std::vector<std::string>> ladder = {
-      {"base"},          {"norm"},          {"kernels", "data", "record", "stats"},
+      {"base"},          {"norm", "ranks"}, {"kernels", "data", "record", "stats"},
       {"config"},        {"report"},        {"study/run"},
       {"study/analyse"}, {"study/present"}, {"serve"},
       {"cli"},           {"ops"},           {"nn", "pytorch"},
@@ -35,6 +35,7 @@ const std::map<std::string, std::set<std::string>> may_include = [] {
   for (auto& [layer, below_it] : rules) below_it.erase("pytorch");
   for (const char* far : {"study/analyse", "study/present", "serve", "cli"}) rules["study/trial"].erase(far);
   rules["cli/bench"].insert("cli/torch");
+  rules["ranks/mpi"] = {"ranks"};
   return rules;
 }();
 const std::set<std::string> above_torch_line = {"ops",   "pytorch", "nn",          "models",    "train",

@@ -20,6 +20,18 @@ class LogitMaxima {
     if (maxima_.empty()) return nullptr;
     return &maxima_[static_cast<size_t>(place.stack) * layers_ + static_cast<size_t>(place.layer)];
   }
+  // Of every head, for ranks to exchange.
+  std::vector<float> values() const {
+    std::vector<float> all;
+    for (const MaxLogits& each : maxima_)
+      for (size_t head = 0; head < each.heads(); ++head) all.push_back(each.of(head));
+    return all;
+  }
+  void add(const std::vector<float>& values) {
+    size_t i = 0;
+    for (MaxLogits& each : maxima_)
+      for (size_t head = 0; head < each.heads(); ++head) each.add(head, values[i++]);
+  }
   void reset() noexcept {
     for (MaxLogits& each : maxima_) each.reset();
   }

@@ -25,6 +25,7 @@ class MaxLogits {
   explicit MaxLogits(int64_t n_heads) : values_(static_cast<size_t>(n_heads)) { reset(); }
   void add(size_t head, float logit) noexcept;
   float of(size_t head) const noexcept { return values_[head].load(); }
+  size_t heads() const noexcept { return values_.size(); }
   void reset() noexcept;
 
  private:

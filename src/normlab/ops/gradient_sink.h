@@ -3,6 +3,7 @@
 
 #include <torch/types.h>
 
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -17,10 +18,18 @@ class GradientSink {
   void collect(const std::vector<torch::Tensor>& leaves);
   void clear() { sums_.clear(); }
   // The sum of that weight; undefined where there is none yet, so that autograd has to make it.
-  torch::Tensor find(const torch::Tensor& weight) const;
+  torch::Tensor find(const torch::Tensor& weight);
+
+  // In the next backward pass `complete` is told of every weight of which the op at work computes the last share: its
+  // gradient is there when the next one is told of. Only ops that call computed() are.
+  using Listener = std::function<void(const c10::TensorImpl* weight)>;
+  void listen(Listener complete);
+  void computed(const c10::TensorImpl* weight);
 
  private:
   std::unordered_map<const c10::TensorImpl*, torch::Tensor> sums_;  // by leaf
+  Listener complete_;
+  std::unordered_map<const c10::TensorImpl*, int> uses_;  // of weights in a pass that is listened to
 };
 
 }  // namespace normlab

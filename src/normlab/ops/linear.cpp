@@ -18,7 +18,9 @@ constexpr int64_t fewest_rows_to_pack_for = 16;
 // What backward needs besides x and W.
 struct LinearCall : torch::CustomClassHolder {
   std::shared_ptr<const PackedWeight> packed;
-  Tensor sum;  // of dW, in the sink; undefined: dW goes to autograd
+  Tensor sum;                    // of dW, in the sink; undefined: dW goes to autograd
+  GradientSink* sink = nullptr;  // is told that dW is computed
+  const c10::TensorImpl* weight = nullptr;
 };
 
 MatrixSize size_of(const Tensor& x, const Tensor& weight) {
@@ -61,6 +63,7 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
       if (!add) gradients[1] = torch::empty_like(weight);
       product_weight(size, x.const_data_ptr<float>(), from, add,
                      (add ? call->sum : gradients[1]).mutable_data_ptr<float>());
+      if (call->sink) call->sink->computed(call->weight);
     }
     if (context->saved_data["bias"].toBool() && context->needs_input_grad(2)) {
       gradients[2] = torch::empty({size.out}, dy.options());
@@ -80,7 +83,11 @@ Tensor fused_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
     return torch::linear(x, weight, bias);
   auto call = c10::make_intrusive<LinearCall>();
   call->packed = packed;
-  if (sink) call->sum = sink->find(weight);
+  if (sink) {
+    call->sum = sink->find(weight);
+    call->sink = sink;
+    call->weight = weight.unsafeGetTensorImpl();
+  }
   if (!packed->holds(weight)) {
     auto own = std::make_shared<PackedWeight>();
     own->pack(weight);

@@ -3,17 +3,23 @@
 namespace normlab {
 
 std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> tokens,
-                               std::span<const EvalWindow> windows, int batch_size, const StopToken& stop) {
+                               std::span<const EvalWindow> windows, int batch_size, const StopToken& stop,
+                               RankGroup* ranks) {
   torch::NoGradGuard no_grad;
   double total = 0.0;
   int64_t n_tokens = 0;
-  for (size_t first = 0; first < windows.size();) {
-    if (stop()) return std::nullopt;
+  int batch = 0;
+  for (size_t first = 0; first < windows.size(); ++batch) {
+    if (!ranks && stop()) return std::nullopt;
     // Windows of one length go together; the last window of a text may be shorter.
     size_t end = first;
     const int length = windows[first].length;
     while (end < windows.size() && end < first + static_cast<size_t>(batch_size) && windows[end].length == length)
       ++end;
+    if (ranks && batch % ranks->size() != ranks->rank()) {
+      first = end;
+      continue;
+    }
     const auto rows = static_cast<int64_t>(end - first);
     const torch::Tensor inputs = torch::empty({rows, length}, torch::kInt64), targets = torch::empty_like(inputs);
     for (int64_t row = 0; row < rows; ++row) {
@@ -24,6 +30,10 @@ std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> 
     total += model.loss(inputs, targets, Pass{}).item<double>() * static_cast<double>(rows * length);
     n_tokens += rows * length;
     first = end;
+  }
+  if (ranks) {
+    const std::vector<double> all = sum(*ranks, {total, static_cast<double>(n_tokens)});
+    return all[0] / all[1];
   }
   return total / static_cast<double>(n_tokens);
 }

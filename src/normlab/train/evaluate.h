@@ -7,11 +7,14 @@
 #include "normlab/base/stop.h"
 #include "normlab/data/batch.h"
 #include "normlab/models/decoder_lm.h"
+#include "normlab/ranks/ranks.h"
 
 namespace normlab {
 
-// Mean loss in nats per token; nothing when stopped before the end.
+// Mean loss in nats per token; nothing when stopped before the end. With `ranks` each takes some of the batches, and
+// all get the mean of all; they cannot be stopped.
 std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> tokens,
-                               std::span<const EvalWindow> windows, int batch_size, const StopToken& stop = never_stop);
+                               std::span<const EvalWindow> windows, int batch_size, const StopToken& stop = never_stop,
+                               RankGroup* ranks = nullptr);
 
 }  // namespace normlab

@@ -29,7 +29,12 @@ void require_same_vocabulary(const RunDir& run, const Corpus& corpus) {
                                        ". Resume with the text the run was started with."));
 }
 
+// Rank 0 creates or reopens the run; the others read it once that is done.
 RunDir open_run(const SessionRequest& request, const Config& config) {
+  if (request.ranks && request.ranks->rank() > 0) {
+    wait_for_all(*request.ranks);
+    return RunDir::open(request.folder);
+  }
   RunDir run = request.resuming ? RunDir::open_locked(request.folder) : RunDir::create(request.folder);
   if (request.resuming) {
     require_same_run(stored_config(run.config()), config);
@@ -39,11 +44,13 @@ RunDir open_run(const SessionRequest& request, const Config& config) {
 }
 
 void begin(const RunDir& run, const SessionRequest& request, const Config& config) {
+  if (request.ranks && request.ranks->rank() > 0) return;
   write_file_atomically(run.config(), to_toml(config));
   const std::string kernels = enum_names<Kernels>()[static_cast<size_t>(config.model.kernels)];
   add_session(
       run.manifest(),
       {.command = request.command, .kernels = concat(kernels, " ", isa_name()), .threads = at::get_num_threads()});
+  if (request.ranks) wait_for_all(*request.ranks);
 }
 
 std::unique_ptr<TrainingRun> open_language_model(const SessionRequest& request) {
@@ -51,8 +58,9 @@ std::unique_ptr<TrainingRun> open_language_model(const SessionRequest& request) 
   RunDir run = open_run(request, request.config);
   if (request.resuming) require_same_vocabulary(run, corpus);
   begin(run, request, request.config);
-  return with_memory_for(purpose_of_model(request.config),
-                         [&] { return std::make_unique<Trainer>(request.config, std::move(corpus), std::move(run)); });
+  return with_memory_for(purpose_of_model(request.config), [&] {
+    return std::make_unique<Trainer>(request.config, std::move(corpus), std::move(run), request.ranks);
+  });
 }
 
 std::unique_ptr<TrainingRun> open_translator(const SessionRequest& request) {
@@ -64,8 +72,9 @@ std::unique_ptr<TrainingRun> open_translator(const SessionRequest& request) {
     throw DataError("--resume", concat("the text's subwords are not those of ", latest->path.string(),
                                        ". Resume with the text the run was started with."));
   begin(run, request, config);
-  return with_memory_for(purpose_of_model(config),
-                         [&] { return std::make_unique<TranslationTrainer>(config, std::move(data), std::move(run)); });
+  return with_memory_for(purpose_of_model(config), [&] {
+    return std::make_unique<TranslationTrainer>(config, std::move(data), std::move(run), request.ranks);
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <torch/autograd.h>
 
 #include <cmath>
+#include <cstring>
 #include <map>
 
 #include "normlab/nn/observer.h"
@@ -67,20 +68,24 @@ BasicStepper<Model, ModelBatch>::BasicStepper(Model model, const OptimizerSettin
 }
 
 template <class Model, class ModelBatch>
-double BasicStepper<Model, ModelBatch>::backward(const ModelBatch& batch, const Pass& pass, double weight) {
-  const int64_t rows = batch.rows();
+double BasicStepper<Model, ModelBatch>::backward(const ModelBatch& batch, const Pass& pass, double weight,
+                                                 const Share& share) {
+  const int64_t rows = share.end - share.begin;
   const auto words = static_cast<double>(batch.words());
   const auto parts = std::min<int64_t>(rows, static_cast<int64_t>(replicas_.size()));
   const bool fused = model().config().kernels == Kernels::fused;
-  const int64_t at_once = fused ? std::max<int64_t>(1, tokens_at_once / batch.row_tokens()) : rows;
+  const int64_t at_once =
+      fused ? std::max<int64_t>(1, tokens_at_once / batch.row_tokens()) : std::max<int64_t>(1, rows);
   model().pack_weights();
   std::vector<double> losses(static_cast<size_t>(parts));
   const auto run_part = [&](int64_t part) {
     const torch::AutoGradMode with_gradients(true);  // the mode is a thread's own
     const auto replica = static_cast<size_t>(part);
-    const int64_t part_end = rows * (part + 1) / parts;
-    for (int64_t begin = rows * part / parts; begin < part_end; begin += at_once) {
+    const int64_t part_end = share.begin + rows * (part + 1) / parts;
+    for (int64_t begin = share.begin + rows * part / parts; begin < part_end; begin += at_once) {
       const int64_t end = std::min(begin + at_once, part_end);
+      if (share.ends_step && end == part_end)
+        sinks_[replica].listen([this](const c10::TensorImpl* parameter) { rank_sums_->complete(parameter); });
       Pass own = pass;
       own.first_sequence += begin;
       own.sink = &sinks_[replica];
@@ -114,17 +119,58 @@ std::vector<Gradients> BasicStepper<Model, ModelBatch>::gradients() const {
 }
 
 template <class Model, class ModelBatch>
-double BasicStepper<Model, ModelBatch>::differentiate(const std::vector<ModelBatch>& batches, Pass pass) {
+double BasicStepper<Model, ModelBatch>::backward_all(const std::vector<ModelBatch>& batches, Pass pass, bool shared) {
   for (auto& list : parameters_)
     for (Tensor& parameter : list) parameter.mutable_grad().reset();
   for (GradientSink& sink : sinks_) sink.clear();
+  // sigma-Reparam's norms of the weights give gradients of their own, later in the pass; with several threads the sum
+  // over them comes first.
+  const bool early = shared && replicas_.size() == 1 && !model().scheme().sigma_reparam;
   double loss = 0.0;
   for (const ModelBatch& batch : batches) {
-    loss += backward(batch, pass, 1.0 / static_cast<double>(batches.size()));
+    Share share{.begin = 0, .end = batch.rows(), .ends_step = early && &batch == &batches.back()};
+    if (shared) share.begin = rank_sums_->first_row(share.end), share.end = rank_sums_->end_row(share.end);
+    loss += backward(batch, pass, 1.0 / static_cast<double>(batches.size()), share);
     ++pass.step;
   }
+  for (GradientSink& sink : sinks_) sink.listen(nullptr);
+  return loss;
+}
+
+template <class Model, class ModelBatch>
+double BasicStepper<Model, ModelBatch>::differentiate(const std::vector<ModelBatch>& batches, Pass pass) {
+  const double loss = backward_all(batches, pass, /*shared=*/false);
   if (pass.observer) pass.observer->gradients(gradients());
   return loss;
+}
+
+template <class Model, class ModelBatch>
+void BasicStepper<Model, ModelBatch>::share_with(RankGroup& ranks) {
+  std::vector<bool> early;  // matrices of the blocks
+  for (const Parameter& parameter : trained_parameters(model())) early.push_back(!parameter.maps.empty());
+  rank_sums_ = std::make_unique<RankSums>(ranks, parameters_.front(), early);
+}
+
+// What every rank computes is the same from the sums on, to the last bit.
+template <class Model, class ModelBatch>
+StepResult BasicStepper<Model, ModelBatch>::shared_step(const std::vector<ModelBatch>& batches, Pass pass, double lr,
+                                                        double clip) {
+  if (pass.observer) differentiate(batches, pass);
+  pass.observer = nullptr;
+  const double own_loss = backward_all(batches, pass, /*shared=*/true);
+  const Gradients sums = rank_sums_->finish(gradients());
+  RankGroup& ranks = rank_sums_->ranks();
+  StepResult result{.loss = sum(ranks, {own_loss}).front()};
+  if (const std::vector<float> own = maxima_.values(); !own.empty()) {
+    const std::string bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(float));
+    for (const std::string& each : ranks.gather(bytes)) {
+      std::vector<float> values(own.size());
+      std::memcpy(values.data(), each.data(), std::min(each.size(), bytes.size()));
+      maxima_.add(values);
+    }
+  }
+  if (std::isfinite(result.loss)) result.grad_norm = optimizer_->step({sums}, lr, clip);
+  return result;
 }
 
 template <class Model, class ModelBatch>
@@ -132,8 +178,13 @@ StepResult BasicStepper<Model, ModelBatch>::step(const std::vector<ModelBatch>& 
                                                  double clip) {
   maxima_.reset();
   pass.maxima = &maxima_;
-  StepResult result{.loss = differentiate(batches, pass)};
-  if (std::isfinite(result.loss)) result.grad_norm = optimizer_->step(gradients(), lr, clip);
+  StepResult result;
+  if (rank_sums_) {
+    result = shared_step(batches, pass, lr, clip);
+  } else {
+    result.loss = differentiate(batches, pass);
+    if (std::isfinite(result.loss)) result.grad_norm = optimizer_->step(gradients(), lr, clip);
+  }
   result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
   if (result.finite) model().after_step(maxima_);
   return result;

@@ -1,11 +1,13 @@
 // One optimiser step: forward and backward over parts of the batch, clip, update.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "normlab/models/decoder_lm.h"
 #include "normlab/models/encoder_decoder.h"
 #include "normlab/train/make_optimizer.h"
+#include "normlab/train/rank_sums.h"
 
 namespace normlab {
 
@@ -36,7 +38,12 @@ class BasicStepper {
   // observer sees all of them.
   StepResult step(const std::vector<ModelBatch>& batches, Pass pass, double lr, double clip);
 
-  // The loss and its gradients without an update.
+  // From now on step() takes this rank's rows of every batch, and updates from the gradients of all ranks. An observer
+  // still sees whole batches, in a pass of its own.
+  void share_with(RankGroup& ranks);
+  const RankSums* rank_sums() const { return rank_sums_.get(); }  // null: not shared
+
+  // The loss and its gradients without an update; of whole batches, also with ranks.
   double differentiate(const std::vector<ModelBatch>& batches, Pass pass);
 
   Model& model() { return replicas_.front(); }
@@ -44,14 +51,22 @@ class BasicStepper {
   const std::vector<torch::Tensor>& parameters() const { return parameters_.front(); }
 
  private:
-  double backward(const ModelBatch& batch, const Pass& pass, double weight);
+  // Which rows of a batch to differentiate, and whether its gradients are the last of the step.
+  struct Share {
+    int64_t begin, end;
+    bool ends_step;
+  };
+  double backward(const ModelBatch& batch, const Pass& pass, double weight, const Share& share);
+  double backward_all(const std::vector<ModelBatch>& batches, Pass pass, bool shared);
   std::vector<Gradients> gradients() const;
+  StepResult shared_step(const std::vector<ModelBatch>& batches, Pass pass, double lr, double clip);
 
   std::vector<Model> replicas_;                         // the model, then aliases of it, one per thread
   std::vector<std::vector<torch::Tensor>> parameters_;  // of each replica, the same storage
   std::vector<GradientSink> sinks_;                     // of each replica, for the parts of a batch after its first
   std::unique_ptr<Optimizer> optimizer_;
   LogitMaxima maxima_;  // of the step, over all replicas
+  std::unique_ptr<RankSums> rank_sums_;
 };
 
 using Stepper = BasicStepper<DecoderLm, Batch>;

@@ -7,14 +7,15 @@
 namespace normlab {
 using torch::Tensor;
 
-Trainer::Trainer(const Config& config, Corpus corpus, RunDir run)
-    : TrainingRun(config, std::move(run)),
+Trainer::Trainer(const Config& config, Corpus corpus, RunDir run, RankGroup* ranks)
+    : TrainingRun(config, std::move(run), ranks),
       corpus_(std::move(corpus)),
       split_(make_split(static_cast<int64_t>(corpus_.tokens.size()), config.data.folds, config.data.fold)),
       eval_windows_(eval_windows(split_.held_out, config.model.seq_len, config.train.eval_windows)),
       eval_size_(size_of_targets(corpus_, eval_windows_)),
       stepper_(DecoderLm(config.model, config.norm, corpus_.tokenizer.vocab_size(), seed()),
                optimizer_settings(config.optim)) {
+  if (ranks) stepper_.share_with(*ranks);
   begin(corpus_.sha256,
         [&](const auto& path) { return load_checkpoint(path, stepper_.model(), stepper_.optimizer()); });
 }
@@ -43,7 +44,7 @@ TrainingRun::Step Trainer::make_step(double lr) {
 }
 
 bool Trainer::evaluate_now(const StopToken& stop) {
-  const auto loss = evaluate(stepper_.model(), corpus_.tokens, eval_windows_, config_.train.batch_size, stop);
+  const auto loss = evaluate(stepper_.model(), corpus_.tokens, eval_windows_, config_.train.batch_size, stop, ranks_);
   if (!loss) return false;
   state_.last_eval = state_.step;
   state_.val_loss = *loss;

@@ -10,7 +10,7 @@ namespace normlab {
 class Trainer : public TrainingRun {
  public:
   // Starts in an empty run, or resumes from its latest checkpoint.
-  Trainer(const Config& config, Corpus corpus, RunDir run);
+  Trainer(const Config& config, Corpus corpus, RunDir run, RankGroup* ranks = nullptr);
 
   int64_t parameter_count() const override { return count_entries(stepper_.parameters()); }
 

@@ -4,6 +4,7 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/memory.h"
+#include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/train/clock.h"
 #include "normlab/train/schedule.h"
@@ -19,6 +20,8 @@ void TrainingRun::begin(const std::string& data_sha256,
                     "the text has changed since the run was started. Resume with the text it was started with.");
   state_.data_sha256 = data_sha256;
   state_.test_bleu = -1.0;  // measured again at the end, and so is its row
+  if (ranks_) require_same_text(*ranks_, data_sha256);
+  if (!writes()) return;
   monitor_.restore(state_.watchdog);
   // What was written after the checkpoint will be written again, the same but for times.
   MetricsLog::retain(run_.metrics(),
@@ -41,6 +44,7 @@ TrainingRun::Step TrainingRun::train_step() {
   const double seconds = seconds_since(start);
   state_.train_seconds += seconds;
   state_.train_cpu_seconds += cpu_seconds() - cpu_start;
+  if (!writes()) return step;
   if (due(config_.train.log_every)) record_step(step, lr, seconds);
   monitor_.after_step(state_.step, step.result, *metrics_, *events_);
   return step;
@@ -59,6 +63,7 @@ void TrainingRun::record_step(const Step& step, double lr, double seconds) {
 }
 
 void TrainingRun::record_evaluation(const nlohmann::ordered_json& values) {
+  if (!writes()) return;
   nlohmann::ordered_json row = values;
   row["train_seconds"] = state_.train_seconds;
   row["train_cpu_seconds"] = state_.train_cpu_seconds;
@@ -70,6 +75,7 @@ void TrainingRun::record_evaluation(const nlohmann::ordered_json& values) {
 }
 
 void TrainingRun::save() {
+  if (!writes()) return;
   metrics_->sync();  // or a power cut could lose rows of steps that the checkpoint has behind it
   state_.metrics_rows = metrics_->rows() - (state_.test_bleu >= 0.0 ? 1 : 0);  // those that a resume keeps
   state_.watchdog = monitor_.memory();
@@ -85,7 +91,26 @@ void TrainingRun::save() {
 
 bool TrainingRun::evaluate_if_memory_allows(const StopToken& stop) {
   return with_memory_for(concat("an evaluation (train.batch_size = ", config_.train.batch_size, ")"),
-                         [&] { return evaluate_now(stop); });
+                         [&] { return evaluate_now(ranks_ ? never_stop : stop); });
+}
+
+// Of any rank.
+TrainingRun::Requests TrainingRun::requests(const RunControl& control) {
+  const Requests own{.stop = control.stop(), .save = control.take_save_request()};
+  if (!ranks_) return own;
+  const std::vector<double> all = sum(*ranks_, {own.stop ? 1.0 : 0.0, own.save ? 1.0 : 0.0});
+  return {.stop = all[0] > 0.0, .save = all[1] > 0.0};
+}
+
+void TrainingRun::check_ranks(const std::vector<torch::Tensor>& parameters, double seconds_waited) {
+  constexpr int64_t every = 100;  // steps
+  const int64_t step = state_.step + 1;
+  if (step % every != 0) return;
+  require_same_weights(*ranks_, parameters, step);
+  const double own = state_.train_seconds - checked_seconds_ - (seconds_waited - checked_wait_);
+  checked_seconds_ = state_.train_seconds, checked_wait_ = seconds_waited;
+  for (const std::string& line : slow_ranks(*ranks_, own))
+    if (writes()) log_line(concat(warning_label(STDERR_FILENO), line));
 }
 
 bool TrainingRun::enough() const {
@@ -94,6 +119,7 @@ bool TrainingRun::enough() const {
 
 // The step that cannot be made is looked at once more, for its first bad tensor; nothing is saved.
 Outcome TrainingRun::diverged(const nlohmann::ordered_json& values) {
+  if (!writes()) return Outcome::diverged;
   culprit_ = find_culprit();
   nlohmann::ordered_json row = values;
   row["diverged"] = true;
@@ -106,17 +132,19 @@ Outcome TrainingRun::run(const RunControl& control) {
   const int64_t first_step = state_.step, max_steps = config_.train.max_steps;
   const auto start = Clock::now();
   double tokens = 0.0;
-  if (!run_.latest()) save();  // before the first row: rows without a checkpoint tell that it was lost
+  if (writes() && !run_.latest()) save();  // before the first row: rows without a checkpoint tell that it was lost
   while (true) {
     const bool last = state_.step >= max_steps;
     const bool wanted = last || (due(config_.train.eval_every) && (state_.step > 0 || evaluates_untrained()));
     const bool evaluated = wanted && state_.last_eval < state_.step && evaluate_if_memory_allows(control.stop);
     if (evaluated && !std::isfinite(state_.val_loss)) return diverged({{"val_loss", state_.val_loss}});
-    const bool stopping = control.stop(), at_end = enough() || (last && state_.last_eval == state_.step);
-    if (stopping || last || at_end || control.take_save_request() || due(config_.train.save_every) ||
+    const auto [stopping, saving] = requests(control);
+    const bool at_end = enough() || (last && state_.last_eval == state_.step);
+    if (stopping || last || at_end || saving || due(config_.train.save_every) ||
         (evaluated && config_.train.save_every == 0))
       save();
-    if (at_end && finish(control.stop)) return last ? Outcome::finished : Outcome::stopped_early;
+    if (ranks_ && (at_end || stopping)) wait_for_all(*ranks_);  // for rank 0 to save
+    if (at_end && finish(ranks_ ? never_stop : control.stop)) return last ? Outcome::finished : Outcome::stopped_early;
     if (at_end || stopping) return Outcome::interrupted;
 
     const Step step = train_step();

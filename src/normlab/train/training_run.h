@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "normlab/ranks/ranks.h"
 #include "normlab/record/metrics.h"
 #include "normlab/record/run_dir.h"
 #include "normlab/record/tensorboard.h"
@@ -29,7 +30,9 @@ class TrainingRun {
   const std::string& culprit() const { return culprit_; }
 
  protected:
-  TrainingRun(const Config& config, RunDir run) : config_(config), run_(std::move(run)), monitor_(config) {}
+  // With `ranks`, which may be null, this process is one of several that train the model together; rank 0 writes.
+  TrainingRun(const Config& config, RunDir run, RankGroup* ranks)
+      : config_(config), run_(std::move(run)), ranks_(ranks), monitor_(config) {}
 
   // Starts the records of a new run, or loads its latest checkpoint with `load`; for the constructor of a trainer.
   void begin(const std::string& data_sha256,
@@ -55,9 +58,12 @@ class TrainingRun {
     std::vector<int64_t> rows;
     for (const ModelBatch& batch : batches) rows.push_back(batch.rows());
     Pass pass = next_pass();
-    pass.observer = monitor_.before_step(stepper.model(), state_.step + 1, rows);
-    return stepper.step(batches, pass, lr, config_.optim.clip);
+    if (writes()) pass.observer = monitor_.before_step(stepper.model(), state_.step + 1, rows);
+    const StepResult result = stepper.step(batches, pass, lr, config_.optim.clip);
+    if (ranks_) check_ranks(stepper.parameters(), stepper.rank_sums()->seconds_waited());
+    return result;
   }
+  bool writes() const { return !ranks_ || ranks_->rank() == 0; }
   // Number of the next step's first batch; every batch of the run has its own, and its own dropout.
   int64_t next_batch() const { return state_.step * config_.train.accumulate; }
   Pass next_pass() const { return {.training = true, .seed = seed(), .step = next_batch()}; }
@@ -69,6 +75,7 @@ class TrainingRun {
 
   Config config_;
   RunDir run_;
+  RankGroup* ranks_;
   TrainState state_;
   std::optional<MetricsLog> metrics_;
   std::optional<EventWriter> events_;
@@ -77,10 +84,16 @@ class TrainingRun {
   Step train_step();
   bool evaluate_if_memory_allows(const StopToken& stop);
   void record_step(const Step& step, double lr, double seconds);
+  struct Requests {
+    bool stop, save;
+  };
+  Requests requests(const RunControl& control);
+  void check_ranks(const std::vector<torch::Tensor>& parameters, double seconds_waited);
   Outcome diverged(const nlohmann::ordered_json& values);
 
   Monitor monitor_;
   std::string culprit_;
+  double checked_seconds_ = 0.0, checked_wait_ = 0.0;  // of training and of waiting for other ranks, at the last check
 };
 
 int64_t count_entries(const std::vector<torch::Tensor>& parameters);

@@ -28,13 +28,14 @@ ParallelText first_pairs(ParallelText text, int64_t most) {
 
 double best_bleu(const TrainState& state) { return *std::max_element(state.bleus.begin(), state.bleus.end()); }
 
-TranslationTrainer::TranslationTrainer(const Config& config, TranslationData data, RunDir run)
-    : TrainingRun(config, std::move(run)),
+TranslationTrainer::TranslationTrainer(const Config& config, TranslationData data, RunDir run, RankGroup* ranks)
+    : TrainingRun(config, std::move(run), ranks),
       data_(std::move(data)),
       batches_(config, data_),
       dev_(first_pairs(data_.dev, config.train.eval_windows)),
       stepper_(make_translator(config, data_.vocabulary.size(), seed()), optimizer_settings(config.optim)) {
-  if (!run_.latest())
+  if (ranks) stepper_.share_with(*ranks);
+  if (writes() && !run_.latest())
     log_line(concat(data_.train.size(), " pairs, ", data_.vocabulary.size(), " subwords; ", data_.dropped.describe()));
   begin(data_.sha256, [&](const auto& path) { return load_checkpoint(path, stepper_.model(), stepper_.optimizer()); });
 }
@@ -58,30 +59,55 @@ std::optional<double> TranslationTrainer::dev_loss(const StopToken& stop) {
   const torch::NoGradGuard no_grad;
   double total = 0.0;
   int64_t words = 0;
+  int number = 0;
   for (const TranslationBatch& batch : batches_.all(dev_, data_)) {
     if (stop()) return std::nullopt;
+    if (ranks_ && number++ % ranks_->size() != ranks_->rank()) continue;
     total += stepper_.model().loss_sum(batch, Pass{}).item<double>();
     words += batch.words();
   }
+  if (ranks_) {
+    const std::vector<double> all = sum(*ranks_, {total, static_cast<double>(words)});
+    return all[0] / all[1];
+  }
   return total / static_cast<double>(words);
+}
+
+std::optional<std::vector<std::string>> TranslationTrainer::translations_of(const std::vector<std::string>& lines,
+                                                                            const StopToken& stop) {
+  const size_t first = ranks_ ? static_cast<size_t>(ranks_->rank()) : 0,
+               stride = ranks_ ? static_cast<size_t>(ranks_->size()) : 1;
+  std::vector<std::string> own;
+  for (size_t i = first; i < lines.size(); i += stride) own.push_back(lines[i]);
+  const BeamOptions options{config_.translation.beam, config_.translation.length_penalty, stop};
+  const auto found = translate_lines(stepper_.model(), data_.vocabulary, own, options, sentences_at_once);
+  if (found.size() != own.size()) return std::nullopt;
+  std::vector<std::string> output;
+  for (const TranslatedLine& line : found)
+    output.push_back(line.alternatives.empty() ? "" : line.alternatives.front().text);
+  if (!ranks_) return output;
+  const std::vector<std::string> parts = ranks_->gather(join(output, "\n"));
+  std::vector<std::string> all(lines.size());
+  for (size_t rank = 0; rank < parts.size(); ++rank) {
+    const std::vector<std::string> theirs = split(parts[rank], '\n');
+    for (size_t i = rank, k = 0; i < all.size() && k < theirs.size(); i += stride, ++k) all[i] = theirs[k];
+  }
+  return all;
 }
 
 // The translation is kept in the run as translations/NAME.LANGUAGE.
 std::optional<double> TranslationTrainer::bleu_of(const ParallelText& text, const std::string& name,
                                                   const StopToken& stop) {
-  const BeamOptions options{config_.translation.beam, config_.translation.length_penalty, stop};
-  const auto lines = translate_lines(stepper_.model(), data_.vocabulary, text.source, options, sentences_at_once);
-  if (lines.size() != text.source.size()) return std::nullopt;
-  std::vector<std::string> output;
-  std::string file;
-  for (const TranslatedLine& line : lines) {
-    output.push_back(line.alternatives.empty() ? "" : line.alternatives.front().text);
-    file += output.back() + "\n";
+  const auto output = translations_of(text.source, stop);
+  if (!output) return std::nullopt;
+  if (writes()) {
+    std::string file;
+    for (const std::string& line : *output) file += line + "\n";
+    const std::filesystem::path folder = run_.path() / "translations";
+    std::filesystem::create_directories(folder);
+    write_file_atomically(folder / concat(name, ".", config_.translation.target), file);
   }
-  const std::filesystem::path folder = run_.path() / "translations";
-  std::filesystem::create_directories(folder);
-  write_file_atomically(folder / concat(name, ".", config_.translation.target), file);
-  return bleu_of_text(output, text.target, config_.translation.bleu);
+  return bleu_of_text(*output, text.target, config_.translation.bleu);
 }
 
 bool TranslationTrainer::evaluate_now(const StopToken& stop) {
@@ -113,6 +139,7 @@ bool TranslationTrainer::finish(const StopToken& stop) {
   if (latest) load_weights(latest->path, stepper_.model());
   if (!bleu) return false;
   state_.test_bleu = *bleu;
+  if (!writes()) return true;
   metrics_->append(state_.step, {{"test_bleu", *bleu}, {"best_step", state_.best_step}});
   events_->scalar("test/bleu", state_.step, *bleu, wall_time());
   save();

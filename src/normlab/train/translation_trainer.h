@@ -11,7 +11,7 @@ double best_bleu(const TrainState& state);  // of a translator that was evaluate
 class TranslationTrainer : public TrainingRun {
  public:
   // Starts in an empty run, or resumes from its latest checkpoint.
-  TranslationTrainer(const Config& config, TranslationData data, RunDir run);
+  TranslationTrainer(const Config& config, TranslationData data, RunDir run, RankGroup* ranks = nullptr);
 
   int64_t parameter_count() const override { return count_entries(stepper_.parameters()); }
 
@@ -27,6 +27,8 @@ class TranslationTrainer : public TrainingRun {
   std::string find_culprit() override { return first_bad_tensor(stepper_, next_batches(), next_pass()); }
   // Nothing when stopped.
   std::optional<double> dev_loss(const StopToken& stop);
+  // Of all lines; with ranks each translates some. Nothing when stopped.
+  std::optional<std::vector<std::string>> translations_of(const std::vector<std::string>& lines, const StopToken& stop);
   std::optional<double> bleu_of(const ParallelText& text, const std::string& name, const StopToken& stop);
 
   TranslationData data_;

@@ -12,6 +12,7 @@
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/config/flops.h"
 #include "normlab/data/dataset.h"
+#include "normlab/ranks/join.h"
 #include "normlab/study/trial/trial_speed.h"
 #include "normlab/train/session.h"
 #include "normlab/train/translation_trainer.h"
@@ -108,13 +109,21 @@ void say_how_long(const Config& config, bool own_recipe) {
                   own_recipe ? "" : concat("; a smaller model takes minutes: -c ", small)));
 }
 
-Exit train(TrainOptions options) {
-  const bool resuming = options.resume && fs::exists(fs::path(options.out) / "config.toml");
+// What rank 0 decides, for all ranks: the folder of a run may be named after the time.
+std::string decided_by_first(RankGroup* ranks, const std::string& value) {
+  return ranks ? ranks->gather(value).front() : value;
+}
+
+Exit train_as(TrainOptions options, RankGroup* ranks) {
+  const bool speaks = !ranks || ranks->rank() == 0;
+  options.quiet = options.quiet || !speaks;
+  const bool there = fs::exists(fs::path(options.out) / "config.toml");
+  const bool resuming = options.resume && decided_by_first(ranks, there ? "resume" : "start") == "resume";
   if (options.resume && options.out.empty())
     throw UsageError("--resume", "no run given. Name its folder: `normlab train RUN --resume`.");
   const LoadedConfig loaded = wanted_config(options, resuming);
   const Config& config = loaded.config;
-  if (options.out.empty()) options.out = default_folder(config);
+  if (options.out.empty()) options.out = decided_by_first(ranks, default_folder(config));
   use_threads(training_threads(config));
 
   ProgressLine progress;
@@ -123,14 +132,16 @@ Exit train(TrainOptions options) {
     progress.redraws() ? progress.update(phase) : log_line(phase);
   };
   if (!resuming) show(concat("reading ", config.data.source));
-  const auto trainer =
-      open_session({.config = config, .folder = options.out, .resuming = resuming, .command = command_line()});
-  for (const std::string& note : loaded.notes) log_line(note);
-  if (const std::string reason = why_not_fused(config.model, config.norm); !reason.empty())
-    log_line(concat("composite kernels: the fused ones do not support this model, ", reason));
-  log_line(concat(scheme_label(config.norm), ": ", si(static_cast<double>(trainer->parameter_count())), " parameters, ",
-                  resuming ? concat("resuming from step ", trainer->state().step) : "starting", ", run in ",
-                  options.out));
+  const auto trainer = open_session(
+      {.config = config, .folder = options.out, .resuming = resuming, .command = command_line(), .ranks = ranks});
+  if (speaks) {
+    for (const std::string& note : loaded.notes) log_line(note);
+    if (const std::string reason = why_not_fused(config.model, config.norm); !reason.empty())
+      log_line(concat("composite kernels: the fused ones do not support this model, ", reason));
+    log_line(concat(scheme_label(config.norm), ": ", si(static_cast<double>(trainer->parameter_count())),
+                    " parameters, ", resuming ? concat("resuming from step ", trainer->state().step) : "starting",
+                    ranks ? concat(" on ", ranks->size(), " ranks") : "", ", run in ", options.out));
+  }
   if (!options.quiet && !resuming) say_how_long(config, !options.config.files.empty());
   if (trainer->state().last_eval < 0) show(concat("step 0/", config.train.max_steps, "  first evaluation"));
   const auto after_step = [&](const Progress& p) {
@@ -139,8 +150,26 @@ Exit train(TrainOptions options) {
   const Outcome outcome =
       trainer->run({.show = after_step, .stop = stop_requested, .take_save_request = take_save_request});
   progress.finish();
+  if (ranks) wait_for_all(*ranks);
+  if (!speaks)
+    return outcome == Outcome::interrupted ? Exit::stopped : outcome == Outcome::diverged ? Exit::diverged : Exit::done;
   if (options.json) print_json(summary(*trainer, options.out, outcome));
   return report(*trainer, options.out, outcome);
+}
+
+Exit train(const TrainOptions& options) {
+  const std::unique_ptr<RankGroup> ranks =
+      join_ranks(fs::read_symlink("/proc/self/exe").parent_path() / "normlab-mpi.so");
+  if (!ranks) return train_as(options, nullptr);
+  try {
+    return train_as(options, ranks.get());
+  } catch (const Error& error) {
+    if (error.code() == Exit::diverged) throw;  // all ranks have ended
+    ranks->fail(error.what(), static_cast<int>(error.code()));
+  } catch (const std::exception& error) {
+    ranks->fail(error.what(), static_cast<int>(Exit::failed));
+  }
+  throw Error("train", "the ranks were ended.");  // not reached
 }
 
 }  // namespace
@@ -160,6 +189,8 @@ void add_train(CLI::App& app, Exit& exit) {
       "  normlab train runs/lp --resume\n"
       "--set probe.every=50 measures attention, gradients and updates during training; `normlab inspect --help` "
       "defines them.\n"
+      "mpirun -n 4 normlab train ... trains one model on four processes, which may be on other machines "
+      "(docs/clusters.md).\n"
       "Ctrl-C saves and exits with 75; a second Ctrl-C ends immediately. SIGUSR2 saves and continues.");
   verb->callback([options, &exit] { exit = train(*options); });
 }

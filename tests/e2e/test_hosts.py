@@ -1,0 +1,134 @@
+"""Hosts as network namespaces with addresses of their own, connected by virtual cables, with MPI over TCP."""
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+from conftest import BINARY, TINY, metrics, train
+from test_ranks import arguments, losses, wait_for_step, worst
+
+DELAY, RATE = "1ms", "1gbit"
+# By default mpirun itself waits for minutes for a host that is gone.
+KEEP_ALIVE = ["--mca", "oob_tcp_keepalive_time", 3, "--mca", "oob_tcp_keepalive_intvl", 1, "--mca",
+              "oob_tcp_keepalive_probes", 3]
+
+
+def sh(*words, check=True):
+    return subprocess.run([str(word) for word in words], check=check, capture_output=True, text=True)
+
+
+def missing():
+    if os.getuid() != 0:
+        return "network namespaces need root"
+    for tool in ("ip", "tc", "unshare", "mpirun"):
+        if not shutil.which(tool):
+            return f"there is no {tool}"
+    if not (BINARY.parent / "normlab-mpi.so").exists():
+        return "normlab was built without MPI"
+    try:
+        sh("ip", "netns", "add", "nl-probe")
+        sh("ip", "netns", "del", "nl-probe")
+    except subprocess.CalledProcessError as error:
+        return f"no network namespaces here: {error.stderr.strip()}"
+    return ""
+
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "-")
+
+
+class Hosts:
+    """nl0, nl1, ... at 10.77.0.1, 10.77.0.2, ... on one bridge."""
+
+    def __init__(self, count, folder):
+        self.names = [f"nl{i}" for i in range(count)]
+        self.agent = folder / "agent"
+        # mpirun calls it as `agent HOST command...`, where it would call ssh.
+        self.agent.write_text('#!/bin/sh\nhost=$1\nshift\nexec ip netns exec "$host" '
+                              'unshare --uts sh -c "hostname $host; $*"\n')
+        self.agent.chmod(0o755)
+        self.limited = False
+
+    def __enter__(self):
+        self.remove()
+        sh("ip", "link", "add", "nl-bridge", "type", "bridge")
+        sh("ip", "link", "set", "nl-bridge", "up")
+        for i, name in enumerate(self.names):
+            sh("ip", "netns", "add", name)
+            sh("ip", "link", "add", f"{name}-out", "type", "veth", "peer", "name", "eth0", "netns", name)
+            sh("ip", "link", "set", f"{name}-out", "master", "nl-bridge", "up")
+            inside = ("ip", "-n", name)
+            sh(*inside, "addr", "add", f"10.77.0.{i + 1}/24", "dev", "eth0")
+            sh(*inside, "link", "set", "eth0", "up")
+            sh(*inside, "link", "set", "lo", "up")
+            # A kernel without netem has cables without delay.
+            shaped = sh("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", "netem", "delay", DELAY, "rate", RATE,
+                        check=False)
+            if shaped.returncode != 0:
+                shaped = sh("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", RATE, "burst",
+                            "256kb", "latency", "50ms", check=False)
+            self.limited = shaped.returncode == 0
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+    def remove(self):
+        for name in self.names:
+            for pid in sh("ip", "netns", "pids", name, check=False).stdout.split():
+                sh("kill", "-9", pid, check=False)
+            sh("ip", "link", "del", f"{name}-out", check=False)
+            sh("ip", "netns", "del", name, check=False)
+        sh("ip", "link", "del", "nl-bridge", check=False)
+
+    def cut(self, name):
+        sh("ip", "link", "set", f"{name}-out", "down")
+
+    def reconnect(self, name):
+        sh("ip", "link", "set", f"{name}-out", "up")
+
+    def command(self, *words):
+        places = ",".join(f"10.77.0.{i + 1}:1" for i in range(len(self.names)))
+        return [self.agent, self.names[0], "mpirun", "--allow-run-as-root", "--host", places, "--mca", "plm_rsh_agent",
+                self.by_address(), "--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "10.77.0.0/24", "--mca",
+                "oob_tcp_if_include", "10.77.0.0/24", *KEEP_ALIVE, BINARY, *words]
+
+    def by_address(self):
+        """The agent for mpirun, which knows hosts by their addresses."""
+        script = self.agent.parent / "by-address"
+        script.write_text(f'#!/bin/sh\naddress=$1\nshift\nexec {self.agent} nl$((${{address##*.}} - 1)) "$@"\n')
+        script.chmod(0o755)
+        return script
+
+    def start(self, *words):
+        return subprocess.Popen([str(word) for word in self.command(*words)], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_training_on_hosts_and_a_cut_cable(text, tmp_path, count):
+    settings = ["train.batch_size=8", "train.max_steps=100", "train.eval_every=50", "optim.lr=0.001", "norm.scheme=lp"]
+    train(text, tmp_path / "one", *settings)
+    with Hosts(count, tmp_path) as hosts:
+        process = hosts.start(*arguments(text, tmp_path / "many", TINY, settings, "--quiet"))
+        said = process.communicate(timeout=120)[1]
+        assert process.returncode == 0, said
+        assert worst(losses(tmp_path / "many"), losses(tmp_path / "one")) < 1e-5
+
+        out, lost = tmp_path / "cut", hosts.names[-1]
+        long = [*settings, "train.max_steps=100000", "train.eval_every=50000", "train.save_every=10"]
+        process = hosts.start(*arguments(text, out, TINY, long, "--quiet"))
+        wait_for_step(out, 25)
+        hosts.cut(lost)
+        start = time.time()
+        while f"rank {count - 1} on {lost} has not been heard" not in (line := process.stderr.readline()):
+            assert line and time.time() - start < 10
+        process.communicate(timeout=60)
+        assert process.returncode != 0
+        hosts.reconnect(lost)
+        step = max(int(path.name.split("-")[1]) for path in out.glob("checkpoints/step-*"))
+        process = hosts.start("train", out, "--resume", "--quiet", "--threads", 1, "--set",
+                              f"train.max_steps={step + 20}", "train.eval_every=50000")
+        said = process.communicate(timeout=120)[1]
+        assert process.returncode == 0, said
+        assert [row["step"] for row in metrics(out) if "loss" in row] == list(range(1, step + 21))

@@ -1,0 +1,148 @@
+"""Data-parallel training under mpirun: N ranks compute what one process computes."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import BINARY, TINY, metrics, run, train, weights
+from test_translate import TINY as TINY_PAIRS
+from test_translate import pairs, train_pairs  # noqa: F401, a fixture
+
+STOPPED = 75
+MODULE = BINARY.parent / "normlab-mpi.so"
+pytestmark = [
+    pytest.mark.skipif(not shutil.which("mpirun"), reason="there is no mpirun: openmpi-bin is not installed"),
+    pytest.mark.skipif(not MODULE.exists(), reason="normlab was built without MPI: libopenmpi-dev is not installed"),
+]
+HUNDRED = ["train.batch_size=8", "train.max_steps=100", "train.eval_every=50", "optim.lr=0.001",
+           "model.dropout=0.1"]
+PAIRS = ["train.max_steps=100", "train.eval_every=50", "norm.embedding=none", "optim.lr=0.001"]
+MUON = ["optim.optimizer=muon"]
+
+
+def mpirun(ranks, *arguments):
+    root = ["--allow-run-as-root"] if os.getuid() == 0 else []
+    return ["mpirun", *root, "--oversubscribe", "-n", str(ranks), str(BINARY), *map(str, arguments)]
+
+
+def arguments(data, out, tiny, settings, *extra):
+    return ["train", "--data", data, "--out", out, "--json", "--threads", 1, *extra, "--set", *tiny, *settings]
+
+
+def on_ranks(ranks, *words, check=0):
+    done = subprocess.run(mpirun(ranks, *words), capture_output=True, text=True, timeout=300)
+    assert done.returncode == check, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def losses(folder):
+    return [row[key] for row in metrics(folder) for key in ("loss", "val_loss") if key in row]
+
+
+def worst(a, b):
+    """The largest relative difference."""
+    assert len(a) == len(b) >= 100
+    return max(abs(x - y) / abs(y) for x, y in zip(a, b))
+
+
+# Sums of float32 in another order differ by 1e-7 per step, and training amplifies that.
+@pytest.mark.parametrize("ranks, scheme, optimiser", [
+    (2, "none", []), (4, "none", MUON), (4, "lp", []), (2, "lp", MUON), (2, "ngpt", []), (4, "ngpt", MUON),
+    (4, "angpt", []), (2, "angpt", MUON)], ids=lambda value: "muon" if value == MUON else str(value or "adamw"))
+def test_ranks_compute_what_one_process_computes(text, tmp_path, ranks, scheme, optimiser):
+    settings = [*HUNDRED, f"norm.scheme={scheme}", *optimiser]
+    one, many = tmp_path / "one", tmp_path / "many"
+    train(text, one, *settings)
+    on_ranks(ranks, *arguments(text, many, TINY, settings))
+    assert worst(losses(many), losses(one)) < 1e-5
+
+
+@pytest.mark.parametrize("ranks, scheme, optimiser", [(2, "lp", []), (4, "none", MUON)], ids=["lp-adamw", "none-muon"])
+def test_translators(pairs, tmp_path, ranks, scheme, optimiser):
+    settings = [*PAIRS, f"norm.scheme={scheme}", *optimiser]
+    one, many = tmp_path / "one", tmp_path / "many"
+    expected = train_pairs(pairs, one, *settings)
+    done = json.loads(on_ranks(ranks, *arguments(pairs, many, TINY_PAIRS, settings)).stdout)
+    assert worst(losses(many), losses(one)) < 1e-5
+    assert done["test_bleu"] == expected["test_bleu"]
+    assert (many / "translations/test.en").read_text() == (one / "translations/test.en").read_text()
+
+
+def test_same_bits_again_and_many_buckets(text, tmp_path):
+    """A model of several buckets of gradients, which are summed while others are computed."""
+    wide = ["model.d_model=256", "model.n_layers=3", "model.seq_len=32", "train.max_steps=6", "train.eval_every=3",
+            "train.batch_size=5", "norm.scheme=lp", "probe.every=3"]
+    train(text, tmp_path / "one", *wide)
+    for name in ("a", "b"):
+        on_ranks(2, *arguments(text, tmp_path / name, TINY, wide))
+    a, b, one = (weights(tmp_path / name) for name in ("a", "b", "one"))
+    assert all((a[name] == b[name]).all() for name in a)
+    assert metrics(tmp_path / "a") == metrics(tmp_path / "b")
+    assert max(abs(a[name] - one[name]).max() for name in a) < 1e-4
+    assert [sorted(row) for row in metrics(tmp_path / "a")] == [sorted(row) for row in metrics(tmp_path / "one")]
+
+
+def test_any_rank_stops_all_and_another_number_resumes(text, tmp_path):
+    settings = ["train.max_steps=2000", "train.eval_every=1000", "train.batch_size=8", "train.save_every=0"]
+    out = tmp_path / "run"
+    process = subprocess.Popen(mpirun(3, *arguments(text, out, TINY, settings, "--quiet")), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    wait_for_step(out, 20)
+    os.kill(rank_pid(process.pid, 2), signal.SIGUSR1)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == STOPPED, said
+    stopped = json.loads((out / "checkpoints/latest/state.json").read_text())["step"]
+    assert 20 <= stopped < 2000 and f"stopped at step {stopped}" in said
+    on_ranks(2, "train", out, "--resume", "--quiet", "--set", f"train.max_steps={stopped + 10}")
+    assert [row["step"] for row in metrics(out) if "loss" in row] == list(range(1, stopped + 11))
+    run("train", out, "--resume", "--quiet", "--set", f"train.max_steps={stopped + 20}", check=0)
+
+
+def rank_pid(parent, rank):
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = dict(word.split(b"=", 1) for word in (entry / "environ").read_bytes().split(b"\0") if b"=" in word)
+            mother = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError):
+            continue
+        if mother == parent and words.get(b"OMPI_COMM_WORLD_RANK") == str(rank).encode():
+            return int(entry.name)
+    raise AssertionError("no such rank")
+
+
+def wait_for_step(out, step):
+    end = time.time() + 60
+    while not (out / "metrics.jsonl").exists() or max((row["step"] for row in metrics(out)), default=0) < step:
+        assert time.time() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how, words", [(signal.SIGKILL, ["rank 1", "signal 9"]),
+                                        (signal.SIGSTOP, ["rank 1 on ", "has not been heard"])], ids=["killed", "stopped"])
+def test_a_dying_rank_ends_the_job_and_it_continues(text, tmp_path, how, words):
+    out = tmp_path / "run"
+    settings = ["train.max_steps=100000", "train.eval_every=50000", "train.save_every=10"]
+    process = subprocess.Popen(mpirun(2, *arguments(text, out, TINY, settings, "--quiet")), stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+    wait_for_step(out, 25)
+    victim = rank_pid(process.pid, 1)
+    os.kill(victim, how)
+    start = time.time()
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode not in (0, STOPPED) and time.time() - start < 10
+    assert all(word in said for word in words), said
+    step = max(int(path.name.split("-")[1]) for path in out.glob("checkpoints/step-*"))
+    assert step >= 10
+    on_ranks(2, "train", out, "--resume", "--quiet", "--set", f"train.max_steps={step + 30}", "train.eval_every=50000")
+    assert [row["step"] for row in metrics(out) if "loss" in row] == list(range(1, step + 31))
+
+
+def test_a_mistake_is_reported_once(tmp_path):
+    done = on_ranks(3, "train", "--data", tmp_path / "missing.txt", "--out", tmp_path / "run", check=3)
+    assert re.findall(r"error \[rank (\d) of 3 on ", done.stderr) == ["0"]
+    assert not (tmp_path / "run").exists()
