@@ -161,7 +161,7 @@ void list_logits(NormScheme& s, FieldList& list) {
       .read_if("norm.gain!=none");
   list.choice("gain_form", s.gain_form, "exp: the gain is exp(tau) and tau is learned")
       .read_if("norm.gain!=none and norm.learn_gain=true");
-  list.real("gain_max", s.gain_max, {.min = 0.0, .open_min = true}, "largest gain of the form exp")
+  list.real("gain_max", s.gain_max, {.min = 0.0, .open_min = true, .infinite = true}, "largest gain of the form exp")
       .read_if("norm.gain!=none and norm.gain_form=exp");
   list_factor(s, list, "logit_scale", "fixed factor of the logits");
   list.choice("row_scale", s.row_scale, "log(n): the logits of a query that sees n keys are multiplied by ln n");
