@@ -6,6 +6,7 @@
 #include "fuzz/fuzzers.h"
 #include "fuzz/input.h"
 #include "normlab/base/file.h"
+#include "normlab/record/metrics_rows.h"
 #include "sandbox.h"
 
 namespace normlab {
@@ -20,7 +21,13 @@ void fuzz_metrics(const uint8_t* bytes, size_t size) {
   };
   const MemoryFile file(text_of(bytes, size));
   Rows rows;
-  if (!accepts([&] { rows = MetricsLog::read(file.path()); })) return;
+  const bool accepted = accepts([&] { rows = MetricsLog::read(file.path()); });
+  std::vector<int64_t> steps;
+  const bool quickly =
+      accepts([&] { for_each_row(file.path(), [&](const MetricsRow& row) { steps.push_back(row.step); }); });
+  require(quickly == accepted, "both readers accept the same files");
+  if (!accepted) return;
+  require(steps.size() == rows.size(), "both readers find the same rows");
 
   const auto copy = folder / "metrics.jsonl";
   std::filesystem::remove(copy);

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_json_digit(char c) { return c >= '0' && c <= '9'; }
 
 // What JSON has no number for is written as text.
 std::optional<double> named_number(std::string_view text) {
@@ -96,7 +96,7 @@ class PlainRow {
     const char* p = at_;
     const auto digits = [&] {
       const char* first = p;
-      while (p != end_ && is_digit(*p)) ++p;
+      while (p != end_ && is_json_digit(*p)) ++p;
       return p - first;
     };
     if (p != end_ && *p == '-') ++p;
