@@ -1,12 +1,14 @@
-// normlab bpe: learn and apply byte pair encoding.
+// normlab bpe: learn and apply byte pair encoding, of words or of bytes.
 #include <memory>
 
 #include "normlab/base/file.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/bpe_tokens.h"
 #include "normlab/cli/signals.h"
 #include "normlab/cli/verbs.h"
 #include "normlab/data/bpe_learn.h"
+#include "normlab/data/byte_bpe_learn.h"
 #include "normlab/data/text_lines.h"
 
 namespace normlab {
@@ -16,6 +18,7 @@ struct LearnOptions {
   std::vector<std::string> inputs, vocabularies;
   std::string codes;
   BpeLearning learning;
+  bool bytes = false;
 };
 
 struct ApplyOptions {
@@ -25,7 +28,26 @@ struct ApplyOptions {
   uint64_t seed = 0;
 };
 
+Exit learn_bytes(const LearnOptions& options) {
+  if (!options.vocabularies.empty())
+    throw UsageError("--write-vocabulary", "does not go with --bytes: the tokenizer.json holds the vocabulary.");
+  std::vector<std::string> texts;
+  for (const std::string& path : options.inputs) texts.push_back(read_text_file(path));
+  ProgressLine progress;
+  const std::string file = learn_tokenizer_json(texts, options.learning, [&](int merges) {
+    if (merges % 100 == 0) progress.update(concat("merges ", merges, " of ", options.learning.operations));
+    if (stop_requested()) throw Error("bpe learn", "stopped by a signal; nothing was written.", Exit::stopped);
+  });
+  progress.finish();
+  write_file_atomically(options.codes, file);
+  log_line(concat("tokenizer in ", options.codes, "\nnext: ",
+                  own_command({"train", "--set", "data.tokenizer=subword", "--set",
+                               concat("data.tokenizer_file=", options.codes), "--out", "RUN"})));
+  return Exit::done;
+}
+
 Exit learn(const LearnOptions& options) {
+  if (options.bytes) return learn_bytes(options);
   if (!options.vocabularies.empty() && options.vocabularies.size() != options.inputs.size())
     throw UsageError("--write-vocabulary", concat("got ", options.vocabularies.size(), " files for ",
                                                   options.inputs.size(), " texts, expected one for each."));
@@ -80,12 +102,16 @@ Exit apply(const ApplyOptions& options) {
 }
 
 void add_learn(CLI::App& verb, Exit& exit) {
-  auto* learn_verb = verb.add_subcommand("learn", "learn joint codes from one or more texts");
+  auto* learn_verb =
+      verb.add_subcommand("learn", "learn joint codes from one or more texts, or a byte-level tokenizer.json");
   auto options = std::make_shared<LearnOptions>();
   learn_verb->add_option("-i,--input", options->inputs, "texts of all languages, plain or gzip")
       ->required()
       ->type_name("FILE");
-  learn_verb->add_option("-o,--codes", options->codes, "file of the codes to write")->required()->type_name("FILE");
+  learn_verb
+      ->add_option("-o,--codes", options->codes, "file of the codes to write; with --bytes, of the tokenizer.json")
+      ->required()
+      ->type_name("FILE");
   learn_verb->add_option("-s,--operations", options->learning.operations, "merges to learn, default 8000")
       ->check(whole_number(1, 10'000'000))
       ->type_name("N");
@@ -96,8 +122,10 @@ void add_learn(CLI::App& verb, Exit& exit) {
       ->add_option("--write-vocabulary", options->vocabularies,
                    "files for the subwords of each text, to use as a filter")
       ->type_name("FILE");
+  learn_verb->add_flag("--bytes", options->bytes, "byte-level BPE, as a tokenizer.json for language models");
   learn_verb->footer(
-      "Example:\n  normlab bpe learn --input train.gl train.en --operations 8000 --codes codes "
+      "Examples:\n  normlab bpe learn --bytes --input my.txt --operations 4000 --codes tokenizer.json\n  normlab bpe "
+      "learn --input train.gl train.en --operations 8000 --codes codes "
       "--write-vocabulary vocab.gl vocab.en");
   learn_verb->callback([options, &exit] { exit = learn(*options); });
 }
@@ -126,13 +154,18 @@ void add_apply(CLI::App& verb, Exit& exit) {
 }  // namespace
 
 void add_bpe(CLI::App& app, Exit& exit) {
-  auto* verb = app.add_subcommand("bpe", "learn and apply byte pair encoding, as subword-nmt does");
+  auto* verb =
+      app.add_subcommand("bpe", "learn and apply byte pair encoding, as subword-nmt or as tokenizer.json does it");
   verb->require_subcommand(1);
   add_learn(*verb, exit);
   add_apply(*verb, exit);
+  add_bpe_encode(*verb, exit);
+  add_bpe_decode(*verb, exit);
   verb->footer(
       "Examples:\n  normlab bpe learn --input train.gl train.en --codes codes --write-vocabulary vocab.gl vocab.en\n"
-      "  normlab bpe apply --codes codes --vocabulary vocab.gl --threshold 5 < train.gl > train.bpe.gl");
+      "  normlab bpe apply --codes codes --vocabulary vocab.gl --threshold 5 < train.gl > train.bpe.gl\n"
+      "  normlab bpe learn --bytes --input my.txt --codes tokenizer.json\n"
+      "  normlab bpe encode --tokenizer tokenizer.json < my.txt");
 }
 
 }  // namespace normlab

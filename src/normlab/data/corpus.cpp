@@ -1,6 +1,7 @@
 // Corpus: checks that a file is what its tokenizer can read before any token is made.
 #include "normlab/data/corpus.h"
 
+#include <algorithm>
 #include <chrono>
 #include <numbers>
 #include <string>
@@ -65,8 +66,20 @@ Corpus make_corpus(const Tokenizer& tokenizer, const std::string& text, const st
 std::vector<int64_t> token_bytes(const Tokenizer& tokenizer) {
   std::vector<int64_t> bytes;
   for (int32_t token = 0; token < tokenizer.vocab_size(); ++token)
-    bytes.push_back(static_cast<int64_t>(tokenizer.decode({&token, 1}).size()));
+    bytes.push_back(static_cast<int64_t>(tokenizer.bytes_of(token).size()));
   return bytes;
+}
+
+// The characters of each token: those that begin in it.
+std::vector<double> token_characters(const Tokenizer& tokenizer) {
+  std::vector<double> characters;
+  for (int32_t token = 0; token < tokenizer.vocab_size(); ++token) {
+    const std::string bytes = tokenizer.bytes_of(token);
+    const auto within = [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) == 0x80; };
+    characters.push_back(static_cast<double>(bytes.size()) -
+                         static_cast<double>(std::count_if(bytes.begin(), bytes.end(), within)));
+  }
+  return characters;
 }
 
 // Of each byte of the text, how many bytes the character has that it belongs to.
@@ -89,7 +102,7 @@ Corpus load_corpus(const fs::path& path, std::string_view kind) {
   return make_corpus(Tokenizer::make(kind, text), text, path.string());
 }
 
-CorpusSize measure_corpus(const fs::path& path, std::string_view kind) {
+CorpusSize measure_corpus(const fs::path& path, std::string_view kind, const Tokenizer* known) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   require_data_file(path);
@@ -100,13 +113,13 @@ CorpusSize measure_corpus(const fs::path& path, std::string_view kind) {
   std::error_code unknown;  // of a pipe, which is read to its end
   const uintmax_t size = fs::file_size(path, unknown);
   if (unknown || size <= beginning) {
-    const Corpus corpus = load_corpus(path, kind);
+    const Corpus corpus = known ? load_corpus(path, *known) : load_corpus(path, kind);
     return of_whole(corpus.tokenizer, static_cast<double>(corpus.tokens.size()), 1.0);
   }
   const std::string text = read_beginning(path);
   if (kind == tokenizer_kinds[static_cast<int>(TokenizerKind::characters)])
     require_characters(text, path.string(), hint_for_bytes);
-  const Corpus corpus = make_corpus(Tokenizer::make(kind, text), text, path.string());
+  const Corpus corpus = make_corpus(known ? *known : Tokenizer::make(kind, text), text, path.string());
   return of_whole(corpus.tokenizer, static_cast<double>(corpus.tokens.size()),
                   static_cast<double>(text.size()) / static_cast<double>(size));
 }
@@ -131,13 +144,14 @@ TextSize size_of_targets(const Corpus& corpus, std::span<const EvalWindow> windo
   const std::vector<int64_t> bytes = token_bytes(corpus.tokenizer);
   const std::vector<uint8_t> lengths =
       by_byte ? character_lengths(corpus.tokenizer.decode(corpus.tokens)) : std::vector<uint8_t>();
+  const std::vector<double> characters = token_characters(corpus.tokenizer);
   TextSize size;
   for (const EvalWindow& window : windows)
     for (auto target = static_cast<size_t>(window.begin + 1);
          target <= static_cast<size_t>(window.begin + window.length); ++target) {
       ++size.tokens;
       size.bytes += bytes[static_cast<size_t>(corpus.tokens[target])];
-      size.characters += by_byte ? 1.0 / lengths[target] : 1.0;
+      size.characters += by_byte ? 1.0 / lengths[target] : characters[static_cast<size_t>(corpus.tokens[target])];
     }
   return size;
 }

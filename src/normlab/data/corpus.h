@@ -36,7 +36,8 @@ struct CorpusSize {
   double seconds = 0.0;    // to read the whole
   bool estimated = false;  // from the beginning
 };
-CorpusSize measure_corpus(const std::filesystem::path& path, std::string_view kind);
+// `known`: the tokenizer that is given instead of being made from the text; may be null.
+CorpusSize measure_corpus(const std::filesystem::path& path, std::string_view kind, const Tokenizer* known = nullptr);
 
 // A new vocabulary, of the kind "char" or "byte", made from the whole file. The text is taken as it stands: a byte
 // order mark or carriage returns are characters like any other. DataError for a file that is missing, empty, not a

@@ -6,7 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/base/json.h"
 #include "normlab/base/text.h"
+#include "normlab/data/subword_tokenizer.h"
 #include "normlab/data/utf8.h"
 
 namespace normlab {
@@ -35,6 +38,32 @@ Tokenizer::Tokenizer(TokenizerKind kind, std::u32string symbols) : kind_(kind), 
   for (size_t id = 0; id < symbols_.size(); ++id) id_of_[symbols_[id]] = static_cast<int32_t>(id);
 }
 
+Tokenizer::Tokenizer(SubwordTokenizer subwords)
+    : kind_(TokenizerKind::subwords),
+      subwords_(std::make_shared<const SubwordTokenizer>(std::move(subwords))),
+      padded_size_(subwords_->vocab_size()) {}
+
+Tokenizer Tokenizer::read_subwords(const std::filesystem::path& path) {
+  std::string content = read_file(path);
+  constexpr size_t beginning = 64;  // where a checkpoint's own file names its kind
+  if (content.substr(0, beginning).find("\"kind\"") != content.npos) return from_json(parse_json(content));
+  return Tokenizer(SubwordTokenizer(std::move(content), path.string()));
+}
+
+Tokenizer Tokenizer::with_vocab_size(int size) const {
+  if (size == vocab_size()) return *this;
+  if (kind_ != TokenizerKind::subwords || size < vocab_size())
+    throw DataError("tokenizer", concat("has ", vocab_size(), " tokens; the model has ", size, "."));
+  Tokenizer padded = *this;
+  padded.padded_size_ = size;
+  return padded;
+}
+
+bool Tokenizer::operator==(const Tokenizer& other) const {
+  if (kind_ != other.kind_ || vocab_size() != other.vocab_size()) return false;
+  return subwords_ ? subwords_->content() == other.subwords_->content() : symbols_ == other.symbols_;
+}
+
 Tokenizer Tokenizer::make(std::string_view kind, std::string_view text) {
   if (kind == "byte") return Tokenizer(TokenizerKind::bytes);
   if (kind != "char")
@@ -45,6 +74,7 @@ Tokenizer Tokenizer::make(std::string_view kind, std::string_view text) {
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, const std::string& where) const {
+  if (subwords_) return subwords_->encode(text, where);
   std::vector<int32_t> tokens;
   tokens.reserve(text.size());
   if (kind_ == TokenizerKind::bytes) {
@@ -63,27 +93,50 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, const std::string&
   return tokens;
 }
 
+std::vector<int32_t> Tokenizer::encode_prompt(std::string_view text, const std::string& where) const {
+  if (!subwords_) return encode(text, where);
+  std::vector<int32_t> tokens = subwords_->first_tokens();
+  const std::vector<int32_t> rest = encode(text, where);
+  tokens.insert(tokens.end(), rest.begin(), rest.end());
+  return tokens;
+}
+
+void Tokenizer::require_token(int32_t token) const {
+  if (token < 0 || token >= vocab_size())
+    throw DataError("tokenizer", concat("no such token; got ", token, ", expected 0 to ", vocab_size() - 1, "."));
+}
+
 std::string Tokenizer::decode(std::span<const int32_t> tokens) const {
+  std::for_each(tokens.begin(), tokens.end(), [&](int32_t token) { require_token(token); });
+  if (subwords_) return subwords_->decode(tokens);
   std::string text;
   text.reserve(tokens.size());
-  for (const int32_t token : tokens) {
-    if (token < 0 || token >= vocab_size())
-      throw DataError("tokenizer", concat("no such token; got ", token, ", expected 0 to ", vocab_size() - 1, "."));
-    if (kind_ == TokenizerKind::bytes)
-      text += static_cast<char>(token);
-    else
-      append_utf8(text, symbols_[static_cast<size_t>(token)]);
-  }
+  for (const int32_t token : tokens) text += bytes_of(token);
+  return text;
+}
+
+std::string Tokenizer::bytes_of(int32_t token) const {
+  require_token(token);
+  if (subwords_) return subwords_->bytes_of(token);
+  if (kind_ == TokenizerKind::bytes) return {static_cast<char>(token)};
+  std::string text;
+  append_utf8(text, symbols_[static_cast<size_t>(token)]);
   return text;
 }
 
 int Tokenizer::vocab_size() const {
+  if (subwords_) return padded_size_;
   return kind_ == TokenizerKind::bytes ? byte_values : static_cast<int>(symbols_.size());
 }
 
 nlohmann::json Tokenizer::to_json() const {
   nlohmann::json json = {{"kind", kind_name()}};
   if (kind_ == TokenizerKind::bytes) return json;
+  if (subwords_) {
+    json["vocab_size"] = padded_size_;
+    json["tokenizer"] = subwords_->content();  // as text: a checkpoint gives the file back as it was
+    return json;
+  }
   std::string symbols;
   for (const char32_t symbol : symbols_) append_utf8(symbols, symbol);
   json["symbols"] = std::move(symbols);  // one string: its n-th character is token n
@@ -98,8 +151,13 @@ Tokenizer Tokenizer::from_json(const nlohmann::json& json) {
     return json[key].get<std::string>();
   };
   const std::string kind = text_of("kind");
+  if (kind == "subword" && !json.contains("vocab_size"))
+    throw DataError("tokenizer", "has no \"vocab_size\". The file is damaged.");
   if (kind == "byte") return Tokenizer(TokenizerKind::bytes);
-  if (kind != "char") throw DataError("tokenizer", concat("unknown kind; got \"", kind, "\", expected char or byte."));
+  if (kind == "subword")
+    return Tokenizer(SubwordTokenizer(text_of("tokenizer"), "tokenizer")).with_vocab_size(size_in(json, "vocab_size"));
+  if (kind != "char")
+    throw DataError("tokenizer", concat("unknown kind; got \"", kind, "\", expected char, byte or subword."));
 
   const std::string text = text_of("symbols");
   require_utf8(text, "tokenizer");
@@ -113,7 +171,7 @@ Tokenizer Tokenizer::from_json(const nlohmann::json& json) {
 }
 
 std::string StreamDecoder::push(int32_t token) {
-  pending_ += tokenizer_.decode({&token, 1});
+  pending_ += tokenizer_.bytes_of(token);
   std::string whole;
   while (!pending_.empty()) {
     const Utf8Item item = decode_utf8(pending_, 0);

@@ -1,7 +1,10 @@
-// Tokenizer: text to token ids and back, by characters or by bytes; a value type that a checkpoint stores as JSON.
+// Tokenizer: text to token ids and back, by characters, by bytes or by the subwords of a tokenizer.json; a value type
+// that a checkpoint stores as JSON.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -11,32 +14,48 @@
 
 namespace normlab {
 
-enum class TokenizerKind { characters, bytes };
-inline constexpr std::string_view tokenizer_kinds[] = {"char", "byte"};  // in the order of the enumerators
+class SubwordTokenizer;
+
+enum class TokenizerKind { characters, bytes, subwords };
+// In the order of the enumerators.
+inline constexpr std::string_view tokenizer_kinds[] = {"char", "byte", "subword"};
 
 class Tokenizer {
  public:
   // "char": the sorted set of code points of `text`, as in nanoGPT; "byte": the 256 byte values, whatever the text.
   static Tokenizer make(std::string_view kind, std::string_view text);
+  // A tokenizer.json of Hugging Face, or of a checkpoint.
+  static Tokenizer read_subwords(const std::filesystem::path& path);
   static Tokenizer from_json(const nlohmann::json& json);
   nlohmann::json to_json() const;
 
   // `where` names the text in the DataError about a character outside the vocabulary or bytes that are not UTF-8.
   std::vector<int32_t> encode(std::string_view text, const std::string& where = "text") const;
+  // The same for a text that is to be continued: with what a tokenizer.json puts before it.
+  std::vector<int32_t> encode_prompt(std::string_view text, const std::string& where) const;
   // Byte tokens give the bytes as they are, UTF-8 or not; StreamDecoder is for output that must be UTF-8.
   std::string decode(std::span<const int32_t> tokens) const;
+  // The bytes of one token that follows others.
+  std::string bytes_of(int32_t token) const;
 
   TokenizerKind kind() const { return kind_; }
   std::string_view kind_name() const { return tokenizer_kinds[static_cast<int>(kind_)]; }
   int vocab_size() const;
-  bool operator==(const Tokenizer&) const = default;
+  // With ids up to this size, of which the last have no text: models often have more rows than tokens.
+  Tokenizer with_vocab_size(int size) const;
+  const SubwordTokenizer* subwords() const { return subwords_.get(); }  // null: characters or bytes
+  bool operator==(const Tokenizer& other) const;
 
  private:
   explicit Tokenizer(TokenizerKind kind, std::u32string symbols = {});
+  explicit Tokenizer(SubwordTokenizer subwords);
+  void require_token(int32_t token) const;
 
   TokenizerKind kind_;
   std::u32string symbols_;      // the code point of each id, ascending; empty for bytes
   std::vector<int32_t> id_of_;  // by code point up to the largest symbol, -1 for none
+  std::shared_ptr<const SubwordTokenizer> subwords_;
+  int padded_size_ = 0;  // of a vocabulary of subwords
 };
 
 // Decodes token by token and gives out whole characters only; ill-formed bytes become U+FFFD.

@@ -28,7 +28,7 @@ std::vector<Axis> axes_of(const StudySpec& spec) {
 }
 
 // "p = 2.5"; a scheme is called by its name alone.
-std::string name_of(const std::vector<Axis>& axes, const std::string& key, const std::string& value) {
+std::string variant_part(const std::vector<Axis>& axes, const std::string& key, const std::string& value) {
   if (key == "norm.scheme") return value;
   const auto short_name = [](const std::string& name) { return name.substr(name.find('.') + 1); };
   const auto alike =
@@ -81,7 +81,7 @@ std::vector<Variant> variants_of(const StudySpec& spec, const std::vector<Axis>&
     for (const Variant& variant : variants)
       for (const std::string& value : axis.values) {
         Variant& next = extended.emplace_back(variant);
-        const std::string comma = variant.name.empty() ? "" : ", ", name = name_of(axes, axis.key, value);
+        const std::string comma = variant.name.empty() ? "" : ", ", name = variant_part(axes, axis.key, value);
         next.name += concat(comma, name);
         next.label += concat(comma, axis.key == "norm.scheme" ? scheme_label(spec, value) : name);
         next.settings.push_back(
