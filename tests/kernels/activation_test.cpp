@@ -61,6 +61,11 @@ Results<T> reference(const Case& c, const Inputs& in) {
       if (c.kind == Activation::gelu) {
         y = z * cdf(z);
         put(i, dy * (cdf(z) + z * std::exp(-z * z / T(2)) * T(0.3989422804014327)));
+      } else if (c.kind == Activation::gelu_tanh) {
+        const T t = T(0.7978845608028654) * (z + T(0.044715) * z * z * z), tanh = std::tanh(t);
+        y = T(0.5) * z * (T(1) + tanh);
+        put(i, dy * (T(0.5) * (T(1) + tanh) +
+                     T(0.5) * z * (T(1) - tanh * tanh) * T(0.7978845608028654) * (T(1) + T(3 * 0.044715) * z * z)));
       } else if (c.kind == Activation::relu) {
         y = std::max(z, T(0));
         put(i, z > T(0) ? dy : T(0));
@@ -123,10 +128,10 @@ void expect_case(const Case& c) {
   check(kTwin);
 }
 
-constexpr Activation kKinds[] = {Activation::gelu, Activation::relu, Activation::swiglu};
+constexpr Activation kKinds[] = {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::swiglu};
 
 TEST(Activation, ReferenceGradientsAreDifferences) {
-  for (const auto kind : {Activation::gelu, Activation::swiglu}) {
+  for (const auto kind : {Activation::gelu, Activation::gelu_tanh, Activation::swiglu}) {
     const Case c{.kind = kind, .rows = 3, .hidden = 5, .scale = true};
     Inputs in(c);
     const auto loss = [&] { return dot(reference<double>(c, in).y, in.dy); };

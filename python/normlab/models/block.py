@@ -12,7 +12,12 @@ from torch import Tensor, nn
 from normlab.models.attention import Attention, KeyValues, Linear, Rope
 from normlab.models.norms import Section, StreamNorm, factor_value, nu_of_activation, unit
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": F.gelu, "relu": F.relu, "swiglu": F.silu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "relu": F.relu,
+    "swiglu": F.silu,
+}
 
 
 class Mlp(nn.Module):

@@ -12,7 +12,7 @@ std::vector<std::string> enum_names<RopePairing>() {
 
 template <>
 std::vector<std::string> enum_names<Activation>() {
-  return {"gelu", "relu", "swiglu"};
+  return {"gelu", "gelu_tanh", "relu", "swiglu"};
 }
 
 template <>
@@ -38,7 +38,7 @@ void list_fields(ModelConfig& c, FieldList& list) {
   list.integer("d_head", c.d_head, {.min = 0, .max = 1 << 16}, "channels of a head; 0 = d_model / n_heads");
   list.integer("d_ff", c.d_ff, {.min = 0, .max = 1 << 22}, "hidden width of the MLP; 0 = 4 d_model");
   list.integer("seq_len", c.seq_len, {.min = 1, .max = 1 << 24}, "window length in tokens (nanoGPT's block_size)");
-  list.choice("activation", c.activation, "of the MLP; gelu is exact, swiglu is up * silu(gate)");
+  list.choice("activation", c.activation, "of the MLP; gelu is exact, gelu_tanh is GPT-2's, swiglu is up * silu(gate)");
   list.choice("positions", c.positions, "position encoding; sine: sines in all columns, no cosines");
   list.choice("rope_pairing", c.rope_pairing, "RoPE rotates channels (2i, 2i + 1), interleaved, or (i, i + d/2), half")
       .read_if("model.positions=rope");

@@ -63,6 +63,36 @@ struct Gelu {
   }
 };
 
+struct GeluTanh {
+  static constexpr float root = 0.7978845608F, cubic = 0.044715F;  // sqrt(2 / pi)
+  // Beyond 16 the sigmoid is 0 or 1; keeps cubes finite.
+  static HWY_INLINE VecF bounded(VecF z) { return hn::Max(hn::Min(z, hn::Set(F32(), 16.0F)), hn::Set(F32(), -16.0F)); }
+  // sigmoid(a) and its slope, with a = 2 t; 1 - sigmoid would cancel.
+  struct Gate {
+    VecF value, slope;
+  };
+  static HWY_INLINE Gate gate(VecF z) {
+    const F32 df;
+    const auto one = hn::Set(df, 1.0F);
+    const auto inner = hn::MulAdd(hn::Mul(hn::Mul(z, z), hn::Set(df, cubic)), z, z);
+    // exp2(-|inner| 2 sqrt(2 / pi) log2(e)); what rounding takes from the exponent comes back to first order.
+    const auto size = hn::Abs(inner), factor = hn::Set(df, -2.30220819F), factor_rest = hn::Set(df, -1.29484024e-08F);
+    const auto exponent = hn::Mul(size, factor);
+    const auto rest = hn::MulAdd(size, factor_rest, hn::MulSub(size, factor, exponent));
+    const auto power = exp2_vec(exponent);
+    const auto e = hn::MulAdd(hn::Mul(power, rest), hn::Set(df, 0.6931471805F), power);
+    const auto sum = hn::Add(one, e);
+    return {hn::Div(hn::IfThenElse(hn::Lt(z, hn::Zero(df)), e, one), sum), hn::Div(e, hn::Mul(sum, sum))};
+  }
+  static HWY_INLINE VecF value(VecF z) { return hn::Mul(z, gate(bounded(z)).value); }
+  static HWY_INLINE VecF slope(VecF z) {
+    const auto b = bounded(z), one = hn::Set(F32(), 1.0F);
+    const Gate g = gate(b);
+    const auto inner = hn::MulAdd(hn::Mul(b, b), hn::Set(F32(), 3.0F * cubic), one);
+    return hn::MulAdd(b, hn::Mul(g.slope, hn::Mul(inner, hn::Set(F32(), 2.0F * root))), g.value);
+  }
+};
+
 struct Relu {
   static HWY_INLINE VecF value(VecF z) { return hn::Max(z, hn::Zero(F32())); }
   static HWY_INLINE VecF slope(VecF z) { return hn::IfThenElseZero(hn::Gt(z, hn::Zero(F32())), hn::Set(F32(), 1.0F)); }
@@ -136,6 +166,9 @@ void forward(const ActivationSpec& spec, const float* x, float* y, RowRange rows
       case Activation::gelu:
         forward_row<Gelu>(spec, from, y + row * spec.cols);
         break;
+      case Activation::gelu_tanh:
+        forward_row<GeluTanh>(spec, from, y + row * spec.cols);
+        break;
       case Activation::relu:
         forward_row<Relu>(spec, from, y + row * spec.cols);
         break;
@@ -155,6 +188,9 @@ void backward(const ActivationSpec& spec, const ActivationBackward& args, RowRan
     switch (spec.kind) {
       case Activation::gelu:
         backward_row<Gelu>(out);
+        break;
+      case Activation::gelu_tanh:
+        backward_row<GeluTanh>(out);
         break;
       case Activation::relu:
         backward_row<Relu>(out);

@@ -2,9 +2,11 @@
 //
 //   z = scale o x + bias
 //   gelu:   y = z Phi(z)                  Hendrycks and Gimpel 2016, arXiv 1606.08415; Phi exact, not the tanh form
+//   gelu_tanh: y = z sigmoid(2 t), t = sqrt(2 / pi) (z + 0.044715 z^3)     the tanh form, as in GPT-2
 //   relu:   y = max(z, 0)
 //   swiglu: y = z_up o z_gate sigmoid(z_gate)               Shazeer 2020, arXiv 2002.05202; x holds [up | gate]
 //
+//   gelu_tanh: dz = dy (s + 2 z s (1 - s) dt/dz), s = sigmoid(2 t), dt/dz = sqrt(2 / pi) (1 + 3 * 0.044715 z^2)
 //   gelu: dz = dy (Phi(z) + z phi(z)); relu: dz = dy [z > 0]
 //   swiglu: dz_up = dy silu(z_gate), dz_gate = dy z_up sigmoid(z_gate) (1 + z_gate (1 - sigmoid(z_gate)))
 //   dx = scale o dz, d_bias = sum over rows of dz, d_scale = sum over rows of dz o x
@@ -19,7 +21,7 @@
 
 namespace normlab {
 
-enum class Activation { gelu, relu, swiglu };
+enum class Activation { gelu, gelu_tanh, relu, swiglu };
 
 struct ActivationSpec {
   Activation kind = Activation::gelu;

@@ -12,6 +12,8 @@ double value_of(Activation kind, double x) {
   switch (kind) {
     case Activation::gelu:
       return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+    case Activation::gelu_tanh:
+      return x / (1.0 + std::exp(-2.0 * std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
     case Activation::relu:
       return std::max(x, 0.0);
     case Activation::swiglu:

@@ -62,6 +62,8 @@ Tensor activate(const Tensor& x_in, Activation kind, bool fused, const Tensor& s
   switch (kind) {
     case Activation::gelu:
       return torch::gelu(x);
+    case Activation::gelu_tanh:
+      return torch::gelu(x, "tanh");
     case Activation::relu:
       return torch::relu(x);
     case Activation::swiglu:

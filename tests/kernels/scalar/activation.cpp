@@ -11,6 +11,20 @@ double normal_cdf(double z) { return 0.5 * std::erfc(-z * std::sqrt(0.5)); }
 double normal_pdf(double z) { return std::exp(-0.5 * z * z) * 0.3989422804014327; }
 double sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
 
+double tanh_gate(double z) { return sigmoid(2.0 * 0.7978845608028654 * (z + 0.044715 * z * z * z)); }
+
+double value_of(Activation kind, double z) {
+  if (kind == Activation::gelu) return z * normal_cdf(z);
+  return kind == Activation::gelu_tanh ? z * tanh_gate(z) : std::max(z, 0.0);
+}
+
+double slope_of(Activation kind, double z) {
+  if (kind == Activation::gelu) return normal_cdf(z) + z * normal_pdf(z);
+  if (kind == Activation::relu) return z > 0.0 ? 1.0 : 0.0;
+  const double s = tanh_gate(z);
+  return s + 2.0 * z * s * (1.0 - s) * 0.7978845608028654 * (1.0 + 3.0 * 0.044715 * z * z);
+}
+
 double pre_activation(const ActivationSpec& spec, const float* x, size_t c) {
   return x[c] * (spec.scale ? static_cast<double>(spec.scale[c]) : 1.0) + (spec.bias ? spec.bias[c] : 0.0);
 }
@@ -43,8 +57,7 @@ void activation_forward(const ActivationSpec& spec, const float* x, float* y, Ro
     }
     for (size_t c = 0; c < spec.cols; ++c) {
       const double z = pre_activation(spec, from, c);
-      const double value = spec.kind == Activation::gelu ? z * normal_cdf(z) : std::max(z, 0.0);
-      y[row * spec.cols + c] = static_cast<float>(value);
+      y[row * spec.cols + c] = static_cast<float>(value_of(spec.kind, z));
     }
   }
 }
@@ -68,7 +81,7 @@ void activation_backward(const ActivationSpec& spec, const ActivationBackward& a
     }
     for (size_t c = 0; c < spec.cols; ++c) {
       const double z = pre_activation(spec, x, c), dy = args.dy[out.at + c];
-      out.put(c, dy * (spec.kind == Activation::gelu ? normal_cdf(z) + z * normal_pdf(z) : (z > 0.0 ? 1.0 : 0.0)));
+      out.put(c, dy * slope_of(spec.kind, z));
     }
   }
 }
