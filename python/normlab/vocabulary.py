@@ -10,7 +10,7 @@ WORD_END, JOINER = "</w>", "@@"  # ends the last symbol of a word in the codes; 
 
 
 class Tokenizer:
-    """Characters or bytes of a language model.
+    """Characters, bytes or subwords of a language model; those of a tokenizer.json need the package tokenizers.
 
     >>> tokenizer = Tokenizer({"kind": "char", "symbols": "abc"})
     >>> tokenizer.encode("cab"), tokenizer.decode([1, 0])
@@ -19,16 +19,20 @@ class Tokenizer:
 
     def __init__(self, content: dict[str, Any]):
         self.kind = content.get("kind")
-        if self.kind not in ("char", "byte"):
-            raise ValueError(f"[tokenizer.json] unknown kind; got {self.kind!r}, expected 'char' or 'byte'.")
-        self.symbols: str = "" if self.kind == "byte" else content["symbols"]
+        if self.kind not in ("char", "byte", "subword"):
+            raise ValueError(f"[tokenizer.json] unknown kind; got {self.kind!r}, expected 'char', 'byte' or 'subword'.")
+        self.symbols: str = content["symbols"] if self.kind == "char" else ""
+        self._subwords = subwords_of(content["tokenizer"]) if self.kind == "subword" else None
+        self._size: int = content.get("vocab_size", 256)
         self._id_of = {symbol: i for i, symbol in enumerate(self.symbols)}
 
     @property
     def vocab_size(self) -> int:
-        return 256 if self.kind == "byte" else len(self.symbols)
+        return len(self.symbols) if self.kind == "char" else self._size
 
     def encode(self, text: str) -> list[int]:
+        if self._subwords is not None:
+            return self._subwords.encode(text, add_special_tokens=False).ids
         if self.kind == "byte":
             return list(text.encode())
         try:
@@ -40,6 +44,8 @@ class Tokenizer:
             ) from None
 
     def decode(self, tokens: list[int]) -> str:
+        if self._subwords is not None:
+            return self._subwords.decode(tokens, skip_special_tokens=False)
         if self.kind == "byte":
             return bytes(tokens).decode(errors="replace")
         return "".join(self.symbols[token] for token in tokens)
@@ -131,6 +137,16 @@ def merged(symbols: list[str], pair: tuple[str, str]) -> list[str]:
         out.append("".join(pair) if both else symbols[i])
         i += 2 if both else 1
     return out
+
+
+def subwords_of(content: str) -> Any:
+    try:
+        from tokenizers import Tokenizer as HfTokenizer
+    except ImportError:
+        raise ImportError(
+            "[normlab] this model reads the subwords of a tokenizer.json, which need a package: pip install tokenizers."
+        ) from None
+    return HfTokenizer.from_str(content)
 
 
 def sentencepiece_of(model: bytes) -> Any:

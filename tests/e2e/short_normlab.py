@@ -35,7 +35,7 @@ def shortened(arguments):
     new_study = verb == "compare" and any(option in arguments for option in ("-c", "--config"))
     if "--resume" in arguments or not (verb == "train" or new_study):
         return []
-    translator = "translation.source" in keys
+    translator = bool(keys.get("translation.source"))
     small = dict(SMALL)
     if translator:
         small.update(SMALL_TRANSLATOR)

@@ -33,6 +33,9 @@ NOT_RUN = {
     r"normlab bench .*": "measures for minutes; test_bench.py has small ones",
     r"(tools/screenshot_page\.py) \S+ \S+": "needs a browser; test_browser.py has one",
 }
+# A checkpoint of Hugging Face's Qwen3, and a tokenizer.
+QWEN3 = ["normlab train --set norm.scheme=qknorm norm.sublayer=rms model.positions=rope model.activation=swiglu "
+         "--out runs/qk", "normlab export runs/qk --to hf --out Qwen3-0.6B"]
 # What a page takes for granted.
 BEFORE = {
     "README.md": ["normlab train --data my.txt --out runs/other"],
@@ -40,7 +43,11 @@ BEFORE = {
     "docs/command-line.md": ["normlab compare -c recipes/lp-shakespeare-quick.toml --out runs/lp-quick",
                              "normlab compare -c recipes/scaling-small.toml --out studies/scaling",
                              "normlab train --set norm.scheme=angpt --out runs/angpt",
-                             "normlab train -c recipes/gl-en-small.toml --out runs/gl-en"],
+                             "normlab train -c recipes/gl-en-small.toml --out runs/gl-en", "normlab train --out runs/mine",
+                             *QWEN3,
+                             "normlab bpe learn --bytes --input my.txt --codes tokenizer.json",
+                             "normlab bpe encode --tokenizer tokenizer.json --input my.txt --output my.ids"],
+    "docs/huggingface.md": QWEN3,
     "docs/report.md": ["normlab compare -c recipes/lp-shakespeare-quick.toml --out runs/lp-quick"],
     "docs/runs.md": ["normlab train --out DIR"],
     "docs/schemes.md": ["normlab train --set norm.scheme=angpt --out runs/angpt"],

@@ -15,7 +15,7 @@ RMS = ["norm.scheme=rms"]
 NGPT, ANGPT = ["norm.scheme=ngpt"], ["norm.scheme=angpt"]
 COSINE = ["norm.scheme=cosine"]
 MUON = ["optim.optimizer=muon"]
-OTHER_TEXT = "<another text>"
+OTHER_TEXT, OTHER_RUN, FEW_MERGES, MORE_MERGES = "<another text>", "<another run>", "<10 merges>", "<40 merges>"
 
 
 @dataclasses.dataclass
@@ -102,6 +102,8 @@ ROWS = {
     "model.kernels": Row("composite", ["kernels", "final weights"]),
     "data.source": Row(OTHER_TEXT, ["first loss", "validation losses"]),
     "data.tokenizer": Row("byte", ["first loss", "parameters"]),
+    "data.tokenizer_file": Row(MORE_MERGES, ["first loss", "parameters"],
+                               given=["data.tokenizer=subword", f"data.tokenizer_file={FEW_MERGES}"]),
     "data.folds": Row(5, ["first loss", "validation losses"], given=["data.fold=2"]),
     "data.fold": Row(2, ["first loss", "validation losses"]),
     "optim.optimizer": learning("muon"),
@@ -131,6 +133,8 @@ ROWS = {
     "train.early_stop": Row(1, ["outcome", "logged steps"], ["first loss"],
                             ["train.eval_every=1", "optim.lr=0", "optim.min_lr=0"]),
     "train.seed": model(7),
+    "train.start": model(OTHER_RUN),
+    "train.only": learning("embeddings"),
     "train.threads": Row(2, ["threads"]),
     "probe.every": watching(2, "probed names"),
     "probe.heads": watching("false", "probed names", "probe.every=2"),
@@ -165,10 +169,20 @@ def observed(text, tmp_path_factory):
     """Observations of a run with these settings; the same settings run once."""
     other = tmp_path_factory.mktemp("other") / "text.txt"
     other.write_text(text.read_text()[::-1])
+    files = {OTHER_TEXT: other, OTHER_RUN: tmp_path_factory.mktemp("start") / "run"}
+    train(text, files[OTHER_RUN], *SHORT)
+    for name, merges in ((FEW_MERGES, 10), (MORE_MERGES, 40)):
+        files[name] = other.with_name(f"{merges}.json")
+        run("bpe", "learn", "--bytes", "--input", text, "--operations", merges, "--codes", files[name], check=0)
     known = {}
 
+    def filled(setting):
+        for name, path in files.items():
+            setting = setting.replace(name, str(path))
+        return setting
+
     def get(settings):
-        settings = tuple(s.replace(OTHER_TEXT, str(other)) for s in settings)
+        settings = tuple(map(filled, settings))
         if settings not in known:
             folder = tmp_path_factory.mktemp("run") / "run"
             known[settings] = observe(folder, train(text, folder, *SHORT, *settings))
@@ -203,7 +217,7 @@ CHOICES = {
     "norm.gain_init": ["log2(L^2-L)", "sqrt(d_head)", "matched", "1.5"],
     "norm.gain": ["none", "model", "layer", "head", "channel"],
     "norm.p": ["0.5", "1", "2", "3", "inf"],
-    "model.activation": ["gelu", "relu", "swiglu"],
+    "model.activation": ["gelu", "gelu_tanh", "relu", "swiglu"],
     "model.positions": ["learned", "sinusoidal", "rope", "sine"],
     "optim.schedule": ["cosine", "linear", "constant", "inverse_sqrt"],
 }

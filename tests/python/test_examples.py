@@ -34,6 +34,8 @@ def names(text, lm_run, tmp_path_factory):
 def test_docstrings(module, names):
     if module in ("normlab.runs", "normlab.study"):
         pytest.importorskip("pandas", reason="data frames need pandas")
+    if module == "normlab.transformers_model":
+        pytest.importorskip("transformers", reason="it is a model of transformers")
     if module == "normlab.huggingface":
         transformers = pytest.importorskip("transformers", reason="replace_attention needs transformers")
         names = names | {"LlamaConfig": transformers.LlamaConfig, "LlamaForCausalLM": transformers.LlamaForCausalLM}

@@ -8,7 +8,11 @@ namespace normlab {
 
 template <>
 std::vector<std::string> enum_names<TokenUnit>() {
-  return {"char", "byte"};
+  return {"char", "byte", "subword"};
+}
+template <>
+std::vector<std::string> enum_names<TrainedPart>() {
+  return {"all", "gains", "qk_gains", "embeddings", "weights"};
 }
 template <>
 std::vector<std::string> enum_names<ScheduleKind>() {
@@ -29,9 +33,12 @@ void list_fields(DataConfig& c, FieldList& list) {
   list.section("data");
   list.text("source", c.source, "name of a data set or path of a UTF-8 text file; folder of aligned files")
       .is_shared_in_studies();
-  list.choice("tokenizer", c.tokenizer, "one token per character or per byte")
+  list.choice("tokenizer", c.tokenizer, "one token per character, per byte, or the subwords of a tokenizer.json")
       .is_shared_in_studies()
-      .read_if("translation.source=");
+      .read_if("translation.source= and train.start=");
+  list.text("tokenizer_file", c.tokenizer_file, "path of the tokenizer.json, as of Hugging Face or `normlab bpe learn`")
+      .is_shared_in_studies()
+      .read_if("translation.source= and train.start= and data.tokenizer=subword");
   list.integer("folds", c.folds, {.min = 2, .max = 1000}, "number of contiguous blocks the text is split into")
       .is_shared_in_studies()
       .read_if("translation.source= or translation.dev=");
@@ -106,6 +113,15 @@ void list_fields(TrainConfig& c, FieldList& list) {
       .may_change_on_resume()
       .read_if("train.eval_every>0");
   list.integer("seed", c.seed, {.min = 0}, "seed of initial weights, batches and dropout").is_repeated_in_studies();
+  list.text("start", c.start,
+            "run or checkpoint whose weights and vocabulary training starts from; empty: weights are drawn")
+      .read_if("translation.source=");
+  list.choice("only", c.only, "which parameters are trained; the others keep their values")
+      .meaning("gains", "gains and biases of all norms, gains and p of queries and keys, learned scales")
+      .meaning("qk_gains", "gains and p of queries and keys")
+      .meaning("embeddings", "embeddings and learned positions")
+      .meaning("weights", "linear maps with their biases")
+      .read_if("translation.source=");
   list.integer("threads", c.threads, {.min = 0, .max = 4096}, "threads; 0 = all cores, or one for a small model")
       .affects(Effect::execution)
       .may_change_on_resume();

@@ -11,15 +11,17 @@
 
 namespace normlab {
 
-enum class TokenUnit { characters, bytes };
+enum class TokenUnit { characters, bytes, subwords };
 enum class ScheduleKind { cosine, linear, constant, inverse_sqrt, plateau };
 enum class OptimizerKind { adamw, muon };
 enum class MuonScale { original, match_rms_adamw };
+enum class TrainedPart { all, gains, qk_gains, embeddings, weights };
 enum class BleuWords { rule_13a, intl, character, none, zh };  // in the order of score_tokenizers
 
 struct DataConfig {
   std::string source = "tinyshakespeare";
   TokenUnit tokenizer = TokenUnit::characters;
+  std::string tokenizer_file;
   int folds = 10;
   int fold = 9;
 };
@@ -56,6 +58,8 @@ struct TrainConfig {
   int keep_best = 1;
   int early_stop = 0;
   int64_t seed = 1337;
+  std::string start;
+  TrainedPart only = TrainedPart::all;
   int threads = 0;
 };
 

@@ -1,6 +1,12 @@
 #include "normlab/config/load_data.h"
 
+#include <optional>
+
+#include "normlab/base/error.h"
+#include "normlab/base/file.h"
+#include "normlab/base/json.h"
 #include "normlab/data/dataset.h"
+#include "normlab/record/run_dir.h"
 
 namespace normlab {
 
@@ -10,10 +16,35 @@ std::string tokenizer_kind(const Config& config) {
   return enum_names<TokenUnit>()[static_cast<size_t>(config.data.tokenizer)];
 }
 
+// The tokenizer of the checkpoint that training starts from.
+Tokenizer tokenizer_of(const std::filesystem::path& start) {
+  std::filesystem::path folder = start;
+  if (!std::filesystem::exists(folder / "tokenizer.json")) {
+    const RunDir run = RunDir::open(start);
+    const auto checkpoint = run.best() ? run.best() : run.latest();
+    if (!checkpoint) throw DataError(start.string(), "is a run without a checkpoint yet.");
+    folder = checkpoint->path;
+  }
+  const nlohmann::json content = parse_json(read_file(folder / "tokenizer.json"));
+  if (!content.is_object()) throw DataError((folder / "tokenizer.json").string(), "is not JSON: it is damaged.");
+  return Tokenizer::from_json(content);
+}
+
+// The tokenizer that does not follow from the text; none for characters and bytes.
+std::optional<Tokenizer> given_tokenizer(const Config& config) {
+  if (!config.train.start.empty()) return tokenizer_of(config.train.start);
+  if (config.data.tokenizer != TokenUnit::subwords) return std::nullopt;
+  if (config.data.tokenizer_file.empty())
+    throw UsageError("data.tokenizer_file", "is empty; data.tokenizer=subword needs the path of a tokenizer.json.");
+  return Tokenizer::read_subwords(config.data.tokenizer_file);
+}
+
 }  // namespace
 
 Corpus load_text(const Config& config) {
-  Corpus corpus = load_corpus(find_dataset(config.data.source), tokenizer_kind(config));
+  const std::filesystem::path path = find_dataset(config.data.source);
+  const std::optional<Tokenizer> given = given_tokenizer(config);
+  Corpus corpus = given ? load_corpus(path, *given) : load_corpus(path, tokenizer_kind(config));
   require_windows(make_split(static_cast<int64_t>(corpus.tokens.size()), config.data.folds, config.data.fold),
                   config.model.seq_len);
   return corpus;
@@ -24,7 +55,9 @@ CorpusSize measure_text(const Config& config) {
     const VocabularySize vocabulary = measure_vocabulary(files_of(config));
     return {.vocab_size = vocabulary.size, .estimated = vocabulary.estimated};
   }
-  const CorpusSize size = measure_corpus(find_dataset(config.data.source), tokenizer_kind(config));
+  const std::optional<Tokenizer> given = given_tokenizer(config);
+  const CorpusSize size =
+      measure_corpus(find_dataset(config.data.source), tokenizer_kind(config), given ? &*given : nullptr);
   require_windows(make_split(size.tokens, config.data.folds, config.data.fold), config.model.seq_len);
   return size;
 }

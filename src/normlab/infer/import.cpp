@@ -58,14 +58,14 @@ std::vector<NameMatch> match_names(const Importer& importer, const ImportedShape
       const auto ours = tensors.find(replace_all(row.ours, "{i}", concat(layer)));
       if (ours == tensors.end()) continue;  // a bias the model does not have
       const auto [first, rows] = rows_of(row.part, model.config(), ours->second.size(0));
-      matches.push_back({replace_all(row.theirs, "{i}", concat(layer)), ours->first, first, rows});
+      matches.push_back({replace_all(row.theirs, "{i}", concat(layer)), ours->first, first, rows, row.transposed});
     }
   }
   return matches;
 }
 
-DecoderLm import_model(const Importer& importer, const ImportedShape& shape, const SafetensorsFile& file,
-                       const std::string& prefix, torch::TensorOptions options) {
+DecoderLm import_model(const Importer& importer, const ImportedShape& shape, const TensorSource& source,
+                       torch::TensorOptions options) {
   DecoderLm model(shape.model, shape.norm, shape.vocab_size, 0, options);
   std::map<std::string, Tensor> tensors;
   for (auto& [name, tensor] : model.parameters()) tensors.emplace(name, tensor);
@@ -73,18 +73,28 @@ DecoderLm import_model(const Importer& importer, const ImportedShape& shape, con
   torch::NoGradGuard no_grad;
   std::set<std::string> used;
   for (const NameMatch& match : match_names(importer, shape, model)) {
-    const Tensor theirs = load_tensor(file.at(prefix + match.theirs));
+    const Tensor stored = load_tensor(source.at(match.theirs));
+    const Tensor theirs = match.transposed && stored.dim() == 2 ? stored.t() : stored;
     const Tensor ours = tensors.at(match.ours).narrow(0, match.first_row, match.rows);
     if (ours.sizes() != theirs.sizes())
-      throw DataError(file.path().string(), concat("'", match.theirs, "' is ", c10::str(theirs.sizes()), ", expected ",
-                                                   c10::str(ours.sizes()), "."));
+      throw DataError(source.where, concat("'", match.theirs, "' is ", c10::str(theirs.sizes()), ", expected ",
+                                           c10::str(ours.sizes()), "."));
     ours.copy_(theirs);
-    used.insert(prefix + match.theirs);
+    used.insert(match.theirs);
   }
-  for (const TensorView& view : file.tensors())
-    if (view.name.starts_with(prefix) && !used.contains(view.name))
-      throw DataError(file.path().string(), concat("tensor '", view.name, "' has no place in the model."));
+  for (const std::string& name : source.names)
+    if (!used.contains(name)) throw DataError(source.where, concat("tensor '", name, "' has no place in the model."));
   return model;
+}
+
+DecoderLm import_model(const Importer& importer, const ImportedShape& shape, const SafetensorsFile& file,
+                       const std::string& prefix, torch::TensorOptions options) {
+  TensorSource source{.where = file.path().string(), .names = {}, .at = [&](const std::string& name) {
+                        return file.at(prefix + name);
+                      }};
+  for (const TensorView& view : file.tensors())
+    if (view.name.starts_with(prefix)) source.names.push_back(view.name.substr(prefix.size()));
+  return import_model(importer, shape, source, options);
 }
 
 }  // namespace normlab

@@ -1,6 +1,7 @@
 // Importers: weights and configurations of other implementations, as tables of names.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct NameRow {
   std::string theirs;  // "{i}" stands for the layer
   std::string ours;
   RowPart part = RowPart::all;
+  bool transposed = false;  // theirs is [in, out]
 };
 
 struct Importer {
@@ -48,12 +50,22 @@ ImportedShape read_shape(const Importer& importer, const std::string& config_jso
 struct NameMatch {
   std::string theirs, ours;
   int64_t first_row = 0, rows = 0;  // of our tensor
+  bool transposed = false;
 };
 // Every foreign name that the model has a tensor for, with layers filled in.
 std::vector<NameMatch> match_names(const Importer& importer, const ImportedShape& shape, DecoderLm& model);
 
-// Builds the model and fills it; DataError when a name is missing, left over, or of another shape. `prefix` stands
-// before every foreign name in the file.
+// Foreign tensors, in one file or several.
+struct TensorSource {
+  std::string where;  // for messages
+  std::vector<std::string> names;
+  std::function<TensorView(const std::string& name)> at;  // DataError when missing
+};
+
+// Builds the model and fills it; DataError when a name is missing, left over, or of another shape.
+DecoderLm import_model(const Importer& importer, const ImportedShape& shape, const TensorSource& source,
+                       torch::TensorOptions options = torch::kFloat32);
+// From one file, in which `prefix` stands before every foreign name.
 DecoderLm import_model(const Importer& importer, const ImportedShape& shape, const SafetensorsFile& file,
                        const std::string& prefix, torch::TensorOptions options = torch::kFloat32);
 

@@ -1,6 +1,7 @@
 #include "normlab/train/checkpoint.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
@@ -89,6 +90,30 @@ TrainState load_checkpoint(const fs::path& folder, EncoderDecoder& model, Optimi
 void load_weights(const fs::path& folder, EncoderDecoder& model) {
   load_tensors(folder / model_file, model.state());
   require_checksums(folder);
+}
+
+void load_start(const fs::path& path, DecoderLm& model) {
+  const fs::path folder = checkpoint_folder(path);
+  require_checksums(folder);
+  const SafetensorsFile file(folder / model_file);
+  std::set<std::string> used;
+  const torch::NoGradGuard no_grad;
+  model.visit([&](const std::string& name, torch::Tensor& tensor, Role role) {
+    const TensorView* view = file.find(name);
+    const bool may_lack = role == Role::qk_gain || role == Role::qk_p || role == Role::scale || role == Role::state;
+    if (!view && may_lack) return;
+    const torch::Tensor theirs = load_tensor(file.at(name));
+    if (theirs.sizes() != tensor.sizes())
+      throw DataError(file.path().string(),
+                      concat("'", name, "' is ", c10::str(theirs.sizes()), ", expected ", c10::str(tensor.sizes()),
+                             ". Start from a model of the same shape."));
+    tensor.copy_(theirs);
+    used.insert(name);
+  });
+  for (const TensorView& view : file.tensors())
+    if (!used.contains(view.name))
+      throw DataError(file.path().string(),
+                      concat("tensor '", view.name, "' has no place in the model to be trained."));
 }
 
 PairVocabulary load_pair_vocabulary(const fs::path& folder) {

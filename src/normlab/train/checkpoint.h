@@ -32,6 +32,10 @@ TrainState load_checkpoint(const std::filesystem::path& folder, EncoderDecoder& 
 // The weights alone.
 void load_weights(const std::filesystem::path& folder, EncoderDecoder& model);
 
+// The weights that training starts from: those of a run or checkpoint; what it lacks of gains and scales, also p,
+// keeps its initial value. DataError for any other tensor that is missing, left over or of another shape.
+void load_start(const std::filesystem::path& path, DecoderLm& model);
+
 Tokenizer load_tokenizer(const std::filesystem::path& folder);
 PairVocabulary load_pair_vocabulary(const std::filesystem::path& folder);
 Config load_checkpoint_config(const std::filesystem::path& folder);

@@ -7,7 +7,10 @@
 #include <cstring>
 #include <map>
 
+#include "normlab/base/error.h"
+#include "normlab/base/text.h"
 #include "normlab/nn/observer.h"
+#include "normlab/train/partial_optimizer.h"
 
 namespace normlab {
 namespace {
@@ -47,6 +50,21 @@ std::vector<Parameter> trained_parameters(Model& model) {
   return list;
 }
 
+std::unique_ptr<Optimizer> optimizer_of(const OptimizerSettings& settings, const std::vector<Parameter>& all,
+                                        TrainedPart only, bool fused) {
+  if (only == TrainedPart::all) return make_optimizer(settings, all, fused);
+  std::vector<bool> trained;
+  std::vector<Parameter> parameters;
+  for (const Parameter& parameter : all) {
+    trained.push_back(is_trained(only, parameter.role));
+    if (trained.back()) parameters.push_back(parameter);
+  }
+  if (parameters.empty())
+    throw UsageError("train.only", concat("the model has no parameters of the kind ",
+                                          enum_names<TrainedPart>()[static_cast<size_t>(only)], "."));
+  return std::make_unique<PartialOptimizer>(std::move(trained), make_optimizer(settings, parameters, fused));
+}
+
 template <class Model>
 std::vector<Model> replicate(Model model) {
   std::vector<Model> replicas = {std::move(model)};
@@ -58,10 +76,10 @@ std::vector<Model> replicate(Model model) {
 }  // namespace
 
 template <class Model, class ModelBatch>
-BasicStepper<Model, ModelBatch>::BasicStepper(Model model, const OptimizerSettings& settings)
+BasicStepper<Model, ModelBatch>::BasicStepper(Model model, const OptimizerSettings& settings, TrainedPart only)
     : replicas_(replicate(std::move(model))),
-      optimizer_(make_optimizer(settings, trained_parameters(replicas_.front()),
-                                replicas_.front().config().kernels == Kernels::fused)),
+      optimizer_(optimizer_of(settings, trained_parameters(replicas_.front()), only,
+                              replicas_.front().config().kernels == Kernels::fused)),
       maxima_(replicas_.front().logit_maxima()) {
   for (Model& replica : replicas_) parameters_.push_back(tensors_of(replica));
   sinks_.resize(replicas_.size());

@@ -32,7 +32,8 @@ class BasicStepper {
   // With fused kernels the batch is split over the threads, each running whole layers on its own sequences without a
   // barrier, a few sequences at a time so that what one operator writes is still in the cache for the next; composite
   // operators share the work of each operator instead. The optimiser uses the same kind of kernels as the model.
-  BasicStepper(Model model, const OptimizerSettings& settings);
+  // Parameters outside `only` keep their values; UsageError when that are all.
+  BasicStepper(Model model, const OptimizerSettings& settings, TrainedPart only = TrainedPart::all);
 
   // `batches` are the passes of one step; their mean loss is minimised. `pass` belongs to the first of them, and its
   // observer sees all of them.

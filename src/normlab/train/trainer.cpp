@@ -7,14 +7,25 @@
 namespace normlab {
 using torch::Tensor;
 
+namespace {
+
+// With drawn weights, or with those that a new run is to start from.
+DecoderLm first_model(const Config& config, const Corpus& corpus, uint64_t seed, bool is_new) {
+  DecoderLm model(config.model, config.norm, corpus.tokenizer.vocab_size(), seed);
+  if (is_new && !config.train.start.empty()) load_start(config.train.start, model);
+  return model;
+}
+
+}  // namespace
+
 Trainer::Trainer(const Config& config, Corpus corpus, RunDir run, RankGroup* ranks)
     : TrainingRun(config, std::move(run), ranks),
       corpus_(std::move(corpus)),
       split_(make_split(static_cast<int64_t>(corpus_.tokens.size()), config.data.folds, config.data.fold)),
       eval_windows_(eval_windows(split_.held_out, config.model.seq_len, config.train.eval_windows)),
       eval_size_(size_of_targets(corpus_, eval_windows_)),
-      stepper_(DecoderLm(config.model, config.norm, corpus_.tokenizer.vocab_size(), seed()),
-               optimizer_settings(config.optim)) {
+      stepper_(first_model(config, corpus_, seed(), !run_.latest()), optimizer_settings(config.optim),
+               config.train.only) {
   if (ranks) stepper_.share_with(*ranks);
   begin(corpus_.sha256,
         [&](const auto& path) { return load_checkpoint(path, stepper_.model(), stepper_.optimizer()); });

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "normlab/base/text.h"
+#include "normlab/cli/torch/export_hf.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/infer/absorb.h"
 #include "normlab/train/checkpoint.h"
@@ -13,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ExportOptions {
-  std::string model, out;
+  std::string model, out, to;
   bool absorb = false, optimizer = false, json = false, allow_nonfinite = false;
 };
 
@@ -23,7 +24,10 @@ Exit export_model(const ExportOptions& options) {
   if (options.absorb && options.optimizer)
     throw UsageError("--optimizer",
                      "does not go with --absorb: the moments belong to the weights as they were trained.");
+  if (options.to == "hf" && (options.absorb || options.optimizer))
+    throw UsageError("--to", "hf does not go with --absorb or --optimizer: it absorbs what its form needs.");
   LoadedModel loaded = load_model(options.model, {.allow_nonfinite = options.allow_nonfinite});
+  if (options.to == "hf") return export_hf(loaded, options.out, options.json);
   std::vector<std::string> absorbed, kept;
   Config config = loaded.config;
   DecoderLm model = loaded.model;
@@ -55,12 +59,17 @@ void add_export(CLI::App& app, Exit& exit) {
   auto options = std::make_shared<ExportOptions>();
   verb->add_option("run,--run", options->model, "run or checkpoint")->required()->type_name("DIR");
   verb->add_option("-o,--out", options->out, "new folder for the model")->required()->type_name("DIR");
+  verb->add_option("--to", options->to, "hf: a checkpoint of Hugging Face transformers; default: one of normlab")
+      ->check(CLI::IsMember({"hf"}))
+      ->type_name("FORM");
   verb->add_flag("--absorb", options->absorb,
                  "absorb constants and gains into weights where the logits stay the same; says what is kept and why");
   verb->add_flag("--optimizer", options->optimizer, "with the optimiser's moments, twice the size of the model");
   verb->add_flag("--json", options->json, "machine-readable output");
   add_allow_nonfinite(*verb, options->allow_nonfinite);
-  verb->footer("Example:\n  normlab export runs/angpt --absorb --out exported");
+  verb->footer(
+      "Examples:\n  normlab export runs/angpt --absorb --out exported\n  normlab export runs/mine --to hf --out "
+      "my-model");
   verb->callback([options, &exit] { exit = export_model(*options); });
 }
 

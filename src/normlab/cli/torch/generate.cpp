@@ -20,7 +20,7 @@ struct GenerateOptions {
 Exit generate_text(const GenerateOptions& options) {
   use_threads(decoding_threads(options.threads));
   const LoadedModel loaded = load_model(options.model, {.allow_nonfinite = options.allow_nonfinite});
-  const auto encoded = loaded.tokenizer.encode(options.prompt, "--prompt");
+  const auto encoded = loaded.tokenizer.encode_prompt(options.prompt, "--prompt");
   if (encoded.empty()) throw UsageError("--prompt", "is empty; give at least one character.");
   StreamDecoder decoder(loaded.tokenizer);
   std::string text;

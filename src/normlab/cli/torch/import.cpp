@@ -7,6 +7,7 @@
 #include "normlab/base/file.h"
 #include "normlab/base/memory.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/torch/import_hf.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/data/corpus.h"
 #include "normlab/data/dataset.h"
@@ -34,6 +35,7 @@ std::string config_text(const ImportOptions& options, const SafetensorsFile& fil
 }
 
 Exit import_weights(const ImportOptions& options) {
+  if (options.from == "hf") return import_hf({options.file, options.out, options.data, options.allow_nonfinite});
   const Importer& importer = find_importer(options.from);
   const SafetensorsFile file(options.file);
   const ImportedShape shape = read_shape(importer, config_text(options, file));
@@ -60,8 +62,10 @@ Exit import_weights(const ImportOptions& options) {
 void add_import(CLI::App& app, Exit& exit) {
   auto* verb = add_torch_verb(app, "import");
   auto options = std::make_shared<ImportOptions>();
-  verb->add_option("--from", options->from, join(import_sources(), ", "))->required()->type_name("SOURCE");
-  verb->add_option("file", options->file, "safetensors file")->required()->type_name("FILE");
+  verb->add_option("--from", options->from, concat("hf, or ", join(import_sources(), ", ")))
+      ->required()
+      ->type_name("SOURCE");
+  verb->add_option("file", options->file, "safetensors file; of hf, the folder")->required()->type_name("FILE|DIR");
   verb->add_option("-o,--out", options->out, "folder of the new checkpoint")->required()->type_name("DIR");
   verb->add_option("--model-config", options->config,
                    "configuration of the original model as JSON; default: in the file, or config.json next to it")
@@ -70,7 +74,9 @@ void add_import(CLI::App& app, Exit& exit) {
       ->type_name("NAME|FILE");
   options->data = "tinyshakespeare";
   add_allow_nonfinite(*verb, options->allow_nonfinite);
-  verb->footer("Example:\n  normlab import --from nanogpt model.safetensors --model-config config.json --out imported");
+  verb->footer(
+      "Examples:\n  normlab import --from hf Qwen3-0.6B --out qwen3\n  normlab import --from nanogpt "
+      "model.safetensors --model-config config.json --out imported");
   verb->callback([options, &exit] { exit = import_weights(*options); });
 }
 

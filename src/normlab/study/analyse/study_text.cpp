@@ -101,8 +101,9 @@ std::string setup_text(const StudyResults& results) {
   parts.push_back(concat(std::filesystem::path(first.data.source).filename().string(),
                          first.translation.wanted()
                              ? concat(", ", first.translation.source, " to ", first.translation.target)
-                         : first.data.tokenizer == TokenUnit::bytes ? " by bytes"
-                                                                    : " by characters"));
+                         : first.data.tokenizer == TokenUnit::bytes    ? " by bytes"
+                         : first.data.tokenizer == TokenUnit::subwords ? " by subwords"
+                                                                       : " by characters"));
   for (const std::string& machine : results.provenance.machines) parts.push_back(machine);
   return concat(join(parts, "; "), ".");
 }
