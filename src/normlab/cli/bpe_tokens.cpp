@@ -25,7 +25,7 @@ void for_each_line(std::string_view text, Visit visit) {
   }
 }
 
-std::string text_of(const TokensOptions& options) {
+std::string input_text(const TokensOptions& options) {
   return read_text_file(options.input == "-" ? "/dev/stdin" : options.input);
 }
 
@@ -38,7 +38,7 @@ void write_to(const TokensOptions& options, const std::string& out) {
 
 Exit encode(const TokensOptions& options) {
   const SubwordTokenizer tokenizer = SubwordTokenizer::read(options.tokenizer);
-  const std::string text = text_of(options);
+  const std::string text = input_text(options);
   std::string out;
   const auto append = [&](std::string_view part) {
     const char* between = "";
@@ -59,7 +59,7 @@ Exit encode(const TokensOptions& options) {
 
 Exit decode(const TokensOptions& options) {
   const SubwordTokenizer tokenizer = SubwordTokenizer::read(options.tokenizer);
-  const std::string text = text_of(options);
+  const std::string text = input_text(options);
   std::string out;
   for_each_line(text, [&](std::string_view line) {
     std::vector<int32_t> tokens;
