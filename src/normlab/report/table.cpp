@@ -42,7 +42,7 @@ const std::string& key_of(const Column& column) { return column.key.empty() ? co
 std::string csv_field(std::string text) {
   // A spreadsheet would run such a cell as a formula; the apostrophe makes it text.
   if (!text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos && !parse_number(text))
-    text.insert(0, "'");
+    text.insert(text.begin(), '\'');
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   return concat('"', replace_all(text, "\"", "\"\""), '"');
 }
