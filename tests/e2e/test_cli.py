@@ -12,8 +12,8 @@ import safetensors.numpy
 import tomllib
 from conftest import BINARY, ROOT, run
 
-VERBS = ["train", "generate", "translate", "eval", "inspect", "export", "import", "compare", "report", "plan", "fit",
-         "merge", "trial", "schemes", "config", "theory", "score", "bpe", "check", "doctor", "verify", "bench",
+VERBS = ["train", "generate", "translate", "eval", "inspect", "export", "import", "compare", "report", "serve",
+         "plan", "fit", "merge", "trial", "schemes", "config", "theory", "score", "bpe", "check", "doctor", "verify", "bench",
          "completion", "manual"]
 OVERRIDES = [
     [],
@@ -152,13 +152,14 @@ def test_verify_and_import_list_the_sources_they_take(tmp_path):
              for path in (ROOT / "tests/reference").glob("*.safetensors") if path.stem != "torch-muon"}
     help_text = re.sub(r"\s+", " ", run("verify", "--help", check=0).stdout)
     listed = re.search(r"metadata `source`: ([^.]*)\.", help_text)[1].split(", ")
-    assert set(listed) == set(files.values()) and len(listed) == len(set(listed)) == 6
+    assert set(listed) == {*files.values(), "gpt2"}  # gpt2 is compared with transformers in tests/python
+    assert len(listed) == len(set(listed)) == 7
     documented = re.search(r"metadata `source` \| which implementation: (.*) \|", (ROOT / "docs/verify.md").read_text())[1]
     assert documented.replace("`", "") == ", ".join(listed)
     safetensors.numpy.save_file({"a": numpy.zeros(1)}, tmp_path / "file", metadata={"source": "keras"})
     assert f"'keras', expected one of {', '.join(listed)}." in run("verify", tmp_path / "file", check=3).stdout
     importable = [source for source in listed if source != "qknorm"]
-    assert f"--from SOURCE           {', '.join(importable)}; required\n" in run("import", "--help", check=0).stdout
+    assert f"hf, or {', '.join(importable)}; required" in re.sub(r"\s+", " ", run("import", "--help", check=0).stdout)
     refused = run("import", "--from", "qknorm", tmp_path / "file", "--out", tmp_path / "other", check=2).stderr
     assert f"expected one of {', '.join(importable)}. Translators can be verified only." in refused
 
@@ -176,4 +177,4 @@ def test_import_makes_a_checkpoint_that_can_be_used(tmp_path):
     other = ROOT / "tests/reference/hf-llama.safetensors"
     assert "n_layer" in run("import", "--from", "nanogpt", other, "--out", tmp_path / "other", check=3).stderr
     assert not (tmp_path / "other").exists()
-    assert "nanogpt, ngpt, llama, qwen3, olmo2" in run("import", "--from", "keras", other, "--out", tmp_path / "other", check=2).stderr
+    assert "nanogpt, ngpt, gpt2, llama, qwen3, olmo2" in run("import", "--from", "keras", other, "--out", tmp_path / "other", check=2).stderr

@@ -29,7 +29,10 @@ NOT_RUN = {
     r"\S+=\S+ python3 -m pytest (tests/e2e/\w+\.py)": "would run the tests from within a test; the file must be there",
     r"(tools/generate_docs\.sh)": "test_docs.py runs it",
     r"(tools/fetch_enwik8\.sh) data \d+": "needs a network",
-    r"normlab serve( .*)?": "runs until it is stopped; test_serve.py starts it",
+    r"normlab serve(?: .*)?": "runs until it is stopped; test_serve.py starts it",
+    r"mpirun .*": "needs several processes; test_ranks.py starts them",
+    r"apt install .*": "changes the machine",
+    r"PYTHONPATH=build/python python (bench/\w+\.py) .*": "measures for minutes, with torch",
     r"normlab bench .*": "measures for minutes; test_bench.py has small ones",
     r"(tools/screenshot_page\.py) \S+ \S+": "needs a browser; test_browser.py has one",
 }
@@ -47,6 +50,11 @@ BEFORE = {
                              *QWEN3,
                              "normlab bpe learn --bytes --input my.txt --codes tokenizer.json",
                              "normlab bpe encode --tokenizer tokenizer.json --input my.txt --output my.ids"],
+    "docs/clusters.md": ["normlab compare -c recipes/lp-shakespeare-quick.toml --prepare --out studies/large",
+                         "normlab compare -c recipes/lp-shakespeare-quick.toml --set data.fold=0 --prepare "
+                         "--out studies/folds-0-4",
+                         "normlab compare -c recipes/lp-shakespeare-quick.toml --set data.fold=1 --prepare "
+                         "--out studies/folds-5-9"],
     "docs/huggingface.md": QWEN3,
     "docs/report.md": ["normlab compare -c recipes/lp-shakespeare-quick.toml --out runs/lp-quick"],
     "docs/runs.md": ["normlab train --out DIR"],

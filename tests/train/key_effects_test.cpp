@@ -44,6 +44,7 @@ const std::map<std::string, Words> felt_values = {
     {"model.dropout", {"0.2"}},
     {"model.mlp_dropout", {"0.2"}},
     {"data.source", {"another text"}},
+    {"data.tokenizer", {"byte"}},
     {"data.folds", {"20"}},
     {"data.fold", {"0"}},
     {"optim.min_lr", {"0.002"}},

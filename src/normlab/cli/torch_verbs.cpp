@@ -26,7 +26,7 @@ constexpr TorchVerb verbs[] = {
     {"generate", "continue a text with a trained model"},
     {"translate", "translate standard input, one line per line"},
     {"verify", "compare logits, loss and gradients with other implementations"},
-    {"import", "a checkpoint from weights of nanoGPT, nGPT, Llama, Qwen3, OLMo 2"},
+    {"import", "a checkpoint from weights of Hugging Face models, nanoGPT or nGPT"},
     {"export", "a model to pass on; --absorb: without its constants and gains"},
     {"bench", "measure speed and memory, as a share of the peak of the machine"},
     {"doctor", "libtorch, threads, instruction set, memory; which data is found"},

@@ -121,16 +121,16 @@ class PlainRow {
   MetricsRow& row_;
 };
 
-// Any other JSON object with a step. The keys of the row point into `json`.
-bool parse_other(std::string_view line, Json& json, MetricsRow& row) {
-  json = parse_json<Json>(line);
+// Any other JSON object with a step. The keys of the row point into `parsed`.
+bool parse_other(std::string_view line, Json& parsed, MetricsRow& row) {
+  parsed = parse_json<Json>(line);
   constexpr uint64_t largest = std::numeric_limits<int64_t>::max();
-  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_unsigned() ||
-      json["step"].get<uint64_t>() > largest)
+  if (!parsed.is_object() || !parsed.contains("step") || !parsed["step"].is_number_unsigned() ||
+      parsed["step"].get<uint64_t>() > largest)
     return false;
   row.values.clear();
-  row.step = json["step"].get<int64_t>();
-  for (const auto& [key, value] : json.items()) {
+  row.step = parsed["step"].get<int64_t>();
+  for (const auto& [key, value] : parsed.items()) {
     if (key == "step") continue;
     std::optional<double> number;
     if (value.is_number()) number = value.get<double>();
