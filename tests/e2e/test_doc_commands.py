@@ -39,6 +39,9 @@ NOT_RUN = {
 # A checkpoint of Hugging Face's Qwen3, and a tokenizer.
 QWEN3 = ["normlab train --set norm.scheme=qknorm norm.sublayer=rms model.positions=rope model.activation=swiglu "
          "--out runs/qk", "normlab export runs/qk --to hf --out Qwen3-0.6B"]
+# Studies that nothing of has been run, and two parts of one.
+PREPARED = [f"normlab compare -c recipes/lp-shakespeare-quick.toml {more} --prepare --out studies/{name}"
+            for name, more in [("large", ""), ("folds-0-4", "--set data.fold=0"), ("folds-5-9", "--set data.fold=1")]]
 # What a page takes for granted.
 BEFORE = {
     "README.md": ["normlab train --data my.txt --out runs/other"],
@@ -47,14 +50,11 @@ BEFORE = {
                              "normlab compare -c recipes/scaling-small.toml --out studies/scaling",
                              "normlab train --set norm.scheme=angpt --out runs/angpt",
                              "normlab train -c recipes/gl-en-small.toml --out runs/gl-en", "normlab train --out runs/mine",
-                             *QWEN3,
+                             *QWEN3, *PREPARED,
+                             "normlab compare -c recipes/lp-shakespeare-quick.toml --prepare --out studies/lp",
                              "normlab bpe learn --bytes --input my.txt --codes tokenizer.json",
                              "normlab bpe encode --tokenizer tokenizer.json --input my.txt --output my.ids"],
-    "docs/clusters.md": ["normlab compare -c recipes/lp-shakespeare-quick.toml --prepare --out studies/large",
-                         "normlab compare -c recipes/lp-shakespeare-quick.toml --set data.fold=0 --prepare "
-                         "--out studies/folds-0-4",
-                         "normlab compare -c recipes/lp-shakespeare-quick.toml --set data.fold=1 --prepare "
-                         "--out studies/folds-5-9"],
+    "docs/clusters.md": PREPARED,
     "docs/huggingface.md": QWEN3,
     "docs/report.md": ["normlab compare -c recipes/lp-shakespeare-quick.toml --out runs/lp-quick"],
     "docs/runs.md": ["normlab train --out DIR"],

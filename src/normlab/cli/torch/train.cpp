@@ -131,7 +131,7 @@ Exit train_as(TrainOptions options, RankGroup* ranks) {
     if (options.quiet) return;
     progress.redraws() ? progress.update(phase) : log_line(phase);
   };
-  if (!resuming) show(concat("reading ", config.data.source));
+  if (!resuming && !config.data.source.empty()) show(concat("reading ", config.data.source));
   const auto trainer = open_session(
       {.config = config, .folder = options.out, .resuming = resuming, .command = command_line(), .ranks = ranks});
   if (speaks) {
