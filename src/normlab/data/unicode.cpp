@@ -11,16 +11,16 @@
 namespace normlab {
 namespace {
 
-struct Range {
+struct CodeRange {
   char32_t first, last;
 };
 
 // Unicode 15.1 to 18. A newer utf8proc knows them itself.
-constexpr Range later_punctuation[] = {
+constexpr CodeRange later_punctuation[] = {
     {0x1B4E, 0x1B4F},   {0x1B7F, 0x1B7F},   {0x2E60, 0x2E63},   {0x10D6E, 0x10D6E}, {0x10ED0, 0x10ED0},
     {0x113D4, 0x113D5}, {0x113D7, 0x113D8}, {0x11BE1, 0x11BE1}, {0x16D6D, 0x16D6F}, {0x1E5FF, 0x1E5FF},
 };
-constexpr Range later_symbols[] = {
+constexpr CodeRange later_symbols[] = {
     {0x20C1, 0x20C4},   {0x2427, 0x2429},   {0x2B96, 0x2B96},   {0x2FFC, 0x2FFF},   {0x31E4, 0x31E5},
     {0x31EF, 0x31EF},   {0xFBC3, 0xFBD2},   {0xFD90, 0xFD91},   {0xFDC8, 0xFDCE},   {0x10D8E, 0x10D8F},
     {0x10EC9, 0x10ECA}, {0x10ED1, 0x10ED8}, {0x1CC00, 0x1CCEF}, {0x1CCFA, 0x1CCFC}, {0x1CD00, 0x1CEB3},
@@ -31,13 +31,13 @@ constexpr Range later_symbols[] = {
     {0x1FAC8, 0x1FAC8}, {0x1FACC, 0x1FACD}, {0x1FADC, 0x1FADD}, {0x1FADF, 0x1FADF}, {0x1FAE9, 0x1FAEB},
     {0x1FAEF, 0x1FAEF}, {0x1FAF9, 0x1FAFA}, {0x1FBCB, 0x1FBEF}, {0x1FBFA, 0x1FBFA},
 };
-constexpr Range later_numbers[] = {
+constexpr CodeRange later_numbers[] = {
     {0x10D40, 0x10D49}, {0x116D0, 0x116E3}, {0x11BF0, 0x11BF9}, {0x11DE0, 0x11DE9},
     {0x1246F, 0x1246F}, {0x12475, 0x1247F}, {0x12550, 0x12686}, {0x16130, 0x16139},
     {0x16D70, 0x16D79}, {0x16FF4, 0x16FF6}, {0x1CCF0, 0x1CCF9}, {0x1E5F1, 0x1E5FA},
 };
 // Letters with case that are no Lu, Ll or Lt: ordinals, Roman numerals, circled and squared letters.
-constexpr Range other_cased[] = {
+constexpr CodeRange other_cased[] = {
     {0xAA, 0xAA},       {0xBA, 0xBA},       {0x2160, 0x217F},   {0x24B6, 0x24E9},
     {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189},
 };
@@ -45,8 +45,8 @@ constexpr Range other_cased[] = {
 constexpr char32_t inside_words[] = {'\'',   '.',    ':',    0xB7,   0x387,  0x55F,  0x5F4,  0x2018, 0x2019,
                                      0x2024, 0x2027, 0xFE13, 0xFE52, 0xFE55, 0xFF07, 0xFF0E, 0xFF1A};
 
-bool in_ranges(std::span<const Range> ranges, char32_t c) {
-  const auto range = std::ranges::lower_bound(ranges, c, {}, &Range::last);
+bool in_ranges(std::span<const CodeRange> ranges, char32_t c) {
+  const auto range = std::ranges::lower_bound(ranges, c, {}, &CodeRange::last);
   return range != ranges.end() && c >= range->first;
 }
 
