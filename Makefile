@@ -97,7 +97,7 @@ format:  ## format the C++ sources
 
 install: $(if $(wildcard build/build.ninja),,build)  ## install the program, recipes and documents; PREFIX=folder
 	@# Not by way of `build`: under sudo that would take root's cache for the user's.
-	@flock build/lock cmake --build build -j $(JOBS) --target normlab
+	@flock build/lock cmake --build build -j $(JOBS) --target normlab normlab_c
 	@cmake --install build --prefix "$(PREFIX)"
 
 clean:  ## remove what was built; libtorch and the Python packages stay in the cache

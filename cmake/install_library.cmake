@@ -1,4 +1,4 @@
-# The library for other projects: headers, static libraries, find_package(normlab) and pkg-config.
+# The library for other projects: headers, static libraries, the shared one for C, find_package(normlab) and pkg-config.
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/normlab)
 set_target_properties(normlab_core PROPERTIES EXPORT_NAME core)
@@ -6,11 +6,14 @@ set(libraries normlab_core)
 set(headers_of_layers ${core_layers})
 if(NORMLAB_TORCH)
   set_target_properties(normlab_torch PROPERTIES EXPORT_NAME torch)
-  list(APPEND libraries normlab_torch)
+  set_target_properties(normlab_c PROPERTIES EXPORT_NAME c)
+  list(APPEND libraries normlab_torch normlab_c)
   list(APPEND headers_of_layers ${torch_layers})
   install(FILES cmake/libtorch.cmake DESTINATION ${package_folder})
+  target_include_directories(normlab_c INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  install(FILES src/normlab/c/normlab.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/normlab)
 endif()
-install(TARGETS ${libraries} EXPORT normlabTargets ARCHIVE)
+install(TARGETS ${libraries} EXPORT normlabTargets ARCHIVE LIBRARY)
 install(EXPORT normlabTargets NAMESPACE normlab:: DESTINATION ${package_folder})
 foreach(layer ${headers_of_layers})
   install(DIRECTORY src/normlab/${layer}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/normlab/${layer}

@@ -36,10 +36,12 @@ const std::map<std::string, std::set<std::string>> may_include = [] {
   for (const char* far : {"study/analyse", "study/present", "serve", "cli"}) rules["study/trial"].erase(far);
   rules["cli/bench"].insert("cli/torch");
   rules["ranks/mpi"] = {"ranks"};
+  rules["c"] = rules["infer"];
+  rules["c"].insert("infer");
   return rules;
 }();
-const std::set<std::string> above_torch_line = {"ops",   "pytorch", "nn",          "models",    "train",
-                                                "infer", "probe",   "study/trial", "cli/torch", "cli/bench"};
+const std::set<std::string> above_torch_line = {"ops",   "pytorch",     "nn",        "models",    "train", "infer",
+                                                "probe", "study/trial", "cli/torch", "cli/bench", "c"};
 
 TEST(Layers, IncludeOnlyDownwards) {
   const std::regex include("^\\s*#\\s*include\\s*[<\"]([^>\"]+)[>\"]");

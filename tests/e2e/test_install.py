@@ -1,11 +1,12 @@
 """The installed copy: programs that find each other, a library that find_package and pkg-config find, and the examples."""
 import os
+import re
 import shutil
 import subprocess
 
 import pytest
 
-from conftest import BINARY, ROOT, run
+from conftest import BINARY, ROOT, run, train
 from test_translate import pairs, train_pairs  # noqa: F401
 
 BUILD = BINARY.resolve().parent
@@ -89,3 +90,30 @@ def test_the_example_translates_as_the_program_does(examples, pairs, tmp_path):
     ours = run("translate", "--run", tmp_path / "run", "--threads", 1, input=source, check=0).stdout
     assert sh(examples / "4_translate", tmp_path / "run", input=source) == ours
     assert subprocess.run([examples / "4_translate", "nowhere"], input="", text=True, capture_output=True).returncode == 1
+
+
+def test_the_example_in_c_does_as_the_program_does(prefix, examples, pairs, text, tmp_path):
+    def from_c(*words):
+        return subprocess.run([examples / "5_from_c", *words], text=True, capture_output=True)
+
+    train(text, tmp_path / "model")
+    train_pairs(pairs, tmp_path / "translator")
+    ours = run("generate", tmp_path / "model", "--prompt", "The king", "--tokens", 40, check=0).stdout
+    assert from_c("generate", tmp_path / "model", "The king").stdout == ours
+    line = (pairs / "test.gl").read_text().splitlines()[0]
+    ours = run("translate", tmp_path / "translator", "--threads", 1, input=line + "\n", check=0).stdout
+    assert from_c("translate", tmp_path / "translator", line).stdout == ours
+    for words, error in [(["generate", "nowhere", "x"], "[nowhere]"),
+                         (["generate", tmp_path / "model", "\u20ac"], "[prompt]"),
+                         (["generate", tmp_path / "model", ""], "[prompt] is empty"),
+                         (["generate", tmp_path / "translator", "x"], "normlab_translate"),
+                         (["translate", tmp_path / "model", "x"], "normlab_generate")]:
+        failed = from_c(*words)
+        assert failed.returncode == 1 and failed.stdout == "" and error in failed.stderr, failed
+
+
+def test_the_library_for_c_shows_the_functions_of_its_header_only(prefix):
+    [library] = prefix.rglob("libnormlab.so")
+    shown = {line.split()[-1] for line in sh("nm", "-D", "--defined-only", library).splitlines()}
+    header = (prefix / "include/normlab/normlab.h").read_text()
+    assert shown == set(re.findall(r"(normlab_\w+)\(", header)) and len(shown) == 7
