@@ -17,11 +17,11 @@ FUZZ = mkdir -p build-fuzz && flock build-fuzz/lock cmake --preset fuzz -DFUZZ_S
        flock build-fuzz/lock cmake --build build-fuzz -j $(JOBS) && \
        ctest --test-dir build-fuzz --output-on-failure --no-tests=error -j2
 
-.PHONY: help setup packages libtorch venv torchvenv build demo test wheel quick torture fuzz check hooks bench format
-.PHONY: install dist clean
+.PHONY: help setup packages libtorch venv torchvenv build demo test test-arm wheel quick torture fuzz check hooks bench
+.PHONY: format install dist clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 setup: packages libtorch venv  ## install all that is needed, build nothing
 
@@ -56,6 +56,13 @@ test: libtorch venv torchvenv  ## build everything and run all tests
 	    --ignore tests/e2e/test_first_study.py
 	python="$(TORCH_VENV)/bin/python"; [ -x "$$python" ] || python="$(VENV)/bin/python"; \
 	  NORMLAB_BINARY="$(CURDIR)/build/normlab" "$$python" -m pytest -q -n 2 --dist loadfile tests/python
+
+test-arm: packages  ## compile the torch-free layers for aarch64 and run the tests of the kernels under qemu
+	@tools/install_packages.sh test-arm
+	@tools/make_arm_sysroot.sh build-arm/sysroot
+	@flock build-arm/lock cmake --preset arm >build-arm/configure.log && \
+	  flock build-arm/lock cmake --build build-arm -j $(JOBS) --target core_tests
+	ctest --test-dir build-arm --output-on-failure --no-tests=error
 
 wheel: packages  ## build a wheel of program and Python package into dist, with the torch of PYTHON=python3
 	@$(or $(PYTHON),python3) -m pip wheel --no-deps --wheel-dir dist .
@@ -101,4 +108,4 @@ install: $(if $(wildcard build/build.ninja),,build)  ## install the program, rec
 	@cmake --install build --prefix "$(PREFIX)"
 
 clean:  ## remove what was built; libtorch and the Python packages stay in the cache
-	rm -rf build build-fuzz
+	rm -rf build build-fuzz build-arm
