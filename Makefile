@@ -78,10 +78,13 @@ quick: libtorch  ## build everything and run the unit tests, without the slow on
 	ctest --test-dir build --output-on-failure --no-tests=error -j2 -LE slow
 
 torture: libtorch venv  ## a fault at every call of a training, a study killed for ten minutes, random cases: an hour
+	@# Where Slurm cannot be installed, its test is skipped, with that reason.
+	@tools/install_packages.sh torture || true
 	@$(BUILD) --target normlab normlab_faults core_tests
 	RC_PARAMS=max_success=2000 build/core_tests --gtest_brief=1 --gtest_filter='*Properties.*'
 	NORMLAB_TORTURE=1 NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q -n 2 \
-	    tests/e2e/test_long_haul.py tests/e2e/test_fault_injection.py tests/e2e/test_hosts.py
+	    tests/e2e/test_long_haul.py tests/e2e/test_fault_injection.py tests/e2e/test_hosts.py \
+	    tests/e2e/test_slurm.py
 
 fuzz: packages  ## run each fuzzer for MINUTES=10
 	@tools/install_packages.sh test

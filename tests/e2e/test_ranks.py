@@ -10,6 +10,8 @@ import time
 
 import pytest
 from conftest import BINARY, TINY, metrics, run, train, weights
+from test_study import arguments as study_arguments
+from test_study import compare, results, trials
 from test_translate import TINY as TINY_PAIRS
 from test_translate import pairs, train_pairs  # noqa: F401, a fixture
 
@@ -146,3 +148,11 @@ def test_a_mistake_is_reported_once(tmp_path):
     done = on_ranks(3, "train", "--data", tmp_path / "missing.txt", "--out", tmp_path / "run", check=3)
     assert re.findall(r"error \[rank (\d) of 3 on ", done.stderr) == ["0"]
     assert not (tmp_path / "run").exists()
+
+
+def test_a_study_on_ranks(text, tmp_path):
+    out, whole = tmp_path / "study", tmp_path / "whole"
+    said = on_ranks(2, *study_arguments(text, out, "data.fold=0")).stderr
+    assert "2 in parallel, one per rank" in said and len(re.findall(r"^trial \d .* finished", said, re.M)) == 2, said
+    compare(text, whole, "data.fold=0")
+    assert len(trials(out)) == 2 and results(out) == results(whole) and (out / "report.html").exists()

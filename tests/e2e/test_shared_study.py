@@ -112,7 +112,7 @@ def test_slurm_script_and_parallel_line(text, tmp_path):
     # The script as bash runs it, with srun and scontrol that only do what matters here.
     tools = tmp_path / "tools"
     tools.mkdir()
-    for name, body in (("srun", 'exec "$@"'), ("scontrol", f'echo "$@" >> {tools}/requeued')):
+    for name, body in (("srun", 'test "$1" = --cpus-per-task=1 && shift && exec "$@"'), ("scontrol", f'echo "$@" >> {tools}/requeued')):
         (tools / name).write_text(f"#!/bin/sh\n{body}\n")
         (tools / name).chmod(0o755)
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "SLURM_ARRAY_JOB_ID": "7",

@@ -7,6 +7,7 @@
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/compare_budget.h"
+#include "normlab/cli/compare_ranks.h"
 #include "normlab/cli/signals.h"
 #include "normlab/cli/torch_verbs.h"
 #include "normlab/kernels/isa.h"
@@ -58,6 +59,7 @@ void say_end(const Plan& plan, const Trial& trial, const TrialRecord& record, bo
 
 void run_queue(const Plan& plan, StudyProgress& progress, const std::vector<const Trial*>& queue,
                const CompareOptions& options) {
+  if (options.ranks) return run_on_ranks(plan, progress, queue, options);
   ProgressLine shown;
   RunnerEvents events;
   events.ended = [&](const Trial& trial, TrialEnd end) {
@@ -126,8 +128,8 @@ Exit run_study(const Plan& plan, const StudyText& text, const CompareOptions& op
                                                 .kernels = std::string(isa_name()),
                                                 .threads = plan.trials.front().config.train.threads});
     if (!plan.spec.ladder.empty()) log_line(plain_text(size_table(plan, text.vocab_size)));
-    log_line(
-        concat(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " in parallel, in ", plan.folder.string()));
+    log_line(concat(size_of(plan), ", ", queue.size(), " to do, ", options.jobs, " in parallel",
+                    options.ranks ? ", one per rank" : "", ", in ", plan.folder.string()));
     run_queue(plan, progress, queue, options);
   }
   return conclude(plan, progress, options);
@@ -242,9 +244,11 @@ void add_compare(CLI::App& app, Exit& exit) {
       "studies/qk\n"
       "  normlab compare studies/quick\n"
       "  normlab compare runs/plain runs/lp\n"
+      "mpirun -n 8 normlab compare ... runs eight trials at a time, on one machine or many that share the folder "
+      "(docs/clusters.md).\n"
       "Ctrl-C saves and exits with 75; the same command resumes. Exit code 1: some trials crashed, the others are "
       "done.");
-  verb->callback([options, &exit] { exit = compare(*options); });
+  verb->callback([options, &exit] { exit = with_ranks(*options, compare); });
 }
 
 }  // namespace normlab

@@ -7,6 +7,7 @@
 
 #include "normlab/cli/child_process.h"
 #include "normlab/cli/verbs.h"
+#include "normlab/ranks/ranks.h"
 #include "normlab/study/run/schedule.h"
 
 namespace normlab {
@@ -18,6 +19,7 @@ struct CompareOptions {
   std::vector<std::string> schemes = {};  // of a study without a recipe
   int jobs = 0, nice = 10;
   std::filesystem::path program = {};  // that runs the trials
+  RankGroup* ranks = nullptr;          // that run them, if mpirun has started several
   bool dry_run = false, prepare = false, serve = false, json = false, quiet = false;
 };
 

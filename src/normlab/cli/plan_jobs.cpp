@@ -49,7 +49,9 @@ std::string slurm_script(const Plan& plan, size_t left, double limit) {
       "\n#SBATCH --requeue\n"
       "#SBATCH --open-mode=append\n"
       "#SBATCH --output=",
-      folder, "/slurm-%A_%a.log\n\nsrun ", next_command(plan),
+      shell_word(replace_all(folder, "%", "%%") + "/slurm-%A_%a.log"),
+      // From Slurm 22.05 on, srun does not take the number of processors from the head of the script.
+      "\n\nsrun --cpus-per-task=", threads, " ", next_command(plan),
       " --quiet\ncode=$?\n"
       "if [ $code -eq 75 ]; then\n"
       "  scontrol requeue \"${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}\"\n"

@@ -50,34 +50,42 @@ struct Child {
   pid_t id;
 };
 
-// Between fork and exec only what is safe there; all memory is made before.
-Child start(const Plan& plan, const Trial& trial, const RunnerOptions& options) {
-  fs::create_directories(trial.folder.parent_path());
-  fs::remove(log_file(trial));
-  const File log = File::create(log_file(trial), log_file(trial));
+// Starts `PROGRAM trial WORDS... --quiet`, which prints to `log`, or where this process does. Between fork and exec
+// only what is safe there; all memory is made before.
+pid_t start_process(std::vector<std::string> words, const RunnerOptions& options, const File* log) {
   const int null_device = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const std::string program = options.program.string();
-  std::vector<std::string> words = {"normlab", "trial", plan.folder.string(), concat(trial.number), "--quiet"};
+  words.insert(words.begin(), {"normlab", "trial"});
+  words.emplace_back("--quiet");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 
   const HeldSignals held;  // by the child until it is ready for them
   const pid_t parent = ::getpid(), child = ::fork();
-  if (child < 0) throw_errno(trial.folder, "start a process for the trial");
+  if (child < 0) throw_errno(words[2], "start a process for its trials");
   if (child == 0) {
     ::setpgid(0, 0);  // Ctrl-C reaches the parent alone, which passes it on
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(static_cast<int>(Exit::stopped));
     if (options.nice > 0) ::setpriority(PRIO_PROCESS, 0, options.nice);
     ::dup2(null_device, STDIN_FILENO);
-    ::dup2(log.descriptor(), STDOUT_FILENO);
-    ::dup2(log.descriptor(), STDERR_FILENO);
+    if (log) {
+      ::dup2(log->descriptor(), STDOUT_FILENO);
+      ::dup2(log->descriptor(), STDERR_FILENO);
+    }
     ::execv(program.c_str(), argv.data());
     ::_exit(127);
   }
   ::close(null_device);
-  return {&trial, child};
+  return child;
+}
+
+Child start(const Plan& plan, const Trial& trial, const RunnerOptions& options) {
+  fs::create_directories(trial.folder.parent_path());
+  fs::remove(log_file(trial));
+  const File log = File::create(log_file(trial), log_file(trial));
+  return {&trial, start_process({plan.folder.string(), concat(trial.number)}, options, &log)};
 }
 
 std::string last_line(const fs::path& file) {
@@ -211,6 +219,20 @@ class Runner {
 void run_trials(const Plan& plan, const std::vector<const Trial*>& queue, const RunnerOptions& options,
                 const RunnerEvents& events) {
   Runner(plan, queue, options, events).run();
+}
+
+void run_free_trials(const fs::path& folder, const RunnerOptions& options) {
+  const pid_t child = start_process({folder.string(), "--all"}, options, nullptr);
+  bool stopping = false;
+  while (true) {
+    const pid_t ended = ::waitpid(child, nullptr, WNOHANG);
+    if (ended == child || (ended < 0 && errno != EINTR)) return;
+    if (options.stop() && !stopping) {
+      stopping = true;
+      ::kill(child, SIGTERM);
+    }
+    std::this_thread::sleep_for(look_interval);
+  }
 }
 
 }  // namespace normlab

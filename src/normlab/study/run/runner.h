@@ -37,4 +37,8 @@ struct RunnerEvents {
 void run_trials(const Plan& plan, const std::vector<const Trial*>& queue, const RunnerOptions& options,
                 const RunnerEvents& events);
 
+// Runs `PROGRAM trial DIR --all`, for a study that other processes work on too, until all trials have ended or `stop`
+// asks to. It prints where this process does. How the trials ended is in their folders.
+void run_free_trials(const std::filesystem::path& folder, const RunnerOptions& options);
+
 }  // namespace normlab
