@@ -1,18 +1,15 @@
 // The safetensors format: 8 bytes of header length (little endian), a JSON object of that length, and the data.
 #include "normlab/record/safetensors.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "normlab/base/error.h"
-#include "normlab/base/file.h"
 #include "normlab/base/staging.h"
 #include "normlab/base/text.h"
+#include "normlab/record/file_map.h"
 #include "normlab/record/safetensors_header.h"
 
 namespace normlab {
@@ -44,13 +41,6 @@ constexpr DtypeRow dtypes[] = {
 };
 const DtypeRow& row_of(Dtype dtype) {
   return *std::find_if(std::begin(dtypes), std::end(dtypes), [&](const DtypeRow& row) { return row.dtype == dtype; });
-}
-
-std::shared_ptr<const std::byte> map_file(const File& file, size_t size) {
-  void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
-  if (start == MAP_FAILED) throw_errno(file.path(), "map the file into memory");
-  return {static_cast<const std::byte*>(start),
-          [size](const std::byte* first) { ::munmap(const_cast<std::byte*>(first), size); }};
 }
 
 // Larger types first, so that each tensor starts at a multiple of its type's size; then by name.
@@ -101,24 +91,21 @@ std::optional<Dtype> find_dtype(std::string_view name) {
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path) {
-  const File file = File::open_to_read(path);
-  struct stat facts {};
-  if (::fstat(file.descriptor(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    throw DataError(path.string(), "is not a regular file.");
-  }
-  const auto size = static_cast<size_t>(facts.st_size);
+  const FileMap map = map_file(path);
+  map_ = map.start;
+  const std::byte* start = map_.get();
+  const size_t size = map.size;
   if (size < length_bytes)
     throw DataError(path.string(), concat("is too short for safetensors; got ", size, " bytes."));
-  map_ = map_file(file, size);
   uint64_t header_length = 0;
-  std::memcpy(&header_length, map_.get(), length_bytes);
+  std::memcpy(&header_length, start, length_bytes);
   const size_t most = std::min(size - length_bytes, longest_header);
   if (header_length > most) {
     throw DataError(path.string(), concat("is truncated or not a safetensors file; got a header of ", header_length,
                                           " bytes, expected at most ", most, "."));
   }
-  const std::string_view text(reinterpret_cast<const char*>(map_.get()) + length_bytes, header_length);
-  const std::span data(map_.get() + length_bytes + header_length, size - length_bytes - header_length);
+  const std::string_view text(reinterpret_cast<const char*>(start) + length_bytes, header_length);
+  const std::span data(start + length_bytes + header_length, size - length_bytes - header_length);
   SafetensorsHeader header = parse_safetensors_header(path.string(), text, data);
   metadata_ = std::move(header.metadata);
   tensors_ = std::move(header.tensors);

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "normlab/base/text.h"
-#include "normlab/cli/torch/export_hf.h"
+#include "normlab/cli/torch/export_form.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/infer/absorb.h"
 #include "normlab/train/checkpoint.h"
@@ -24,10 +24,11 @@ Exit export_model(const ExportOptions& options) {
   if (options.absorb && options.optimizer)
     throw UsageError("--optimizer",
                      "does not go with --absorb: the moments belong to the weights as they were trained.");
-  if (options.to == "hf" && (options.absorb || options.optimizer))
-    throw UsageError("--to", "hf does not go with --absorb or --optimizer: it absorbs what its form needs.");
+  if (!options.to.empty() && (options.absorb || options.optimizer))
+    throw UsageError("--to",
+                     concat(options.to, " does not go with --absorb or --optimizer: it absorbs what its form needs."));
   LoadedModel loaded = load_model(options.model, {.allow_nonfinite = options.allow_nonfinite});
-  if (options.to == "hf") return export_hf(loaded, options.out, options.json);
+  if (!options.to.empty()) return export_form(loaded, options.to, options.out, options.json);
   std::vector<std::string> absorbed, kept;
   Config config = loaded.config;
   DecoderLm model = loaded.model;
@@ -58,9 +59,12 @@ void add_export(CLI::App& app, Exit& exit) {
   auto* verb = add_torch_verb(app, "export");
   auto options = std::make_shared<ExportOptions>();
   verb->add_option("run,--run", options->model, "run or checkpoint")->required()->type_name("DIR");
-  verb->add_option("-o,--out", options->out, "new folder for the model")->required()->type_name("DIR");
-  verb->add_option("--to", options->to, "hf: a checkpoint of Hugging Face transformers; default: one of normlab")
-      ->check(CLI::IsMember({"hf"}))
+  verb->add_option("-o,--out", options->out, "new folder for the model; of gguf, the file")
+      ->required()
+      ->type_name("DIR");
+  verb->add_option("--to", options->to,
+                   "hf: a checkpoint of Hugging Face transformers; gguf: a file for llama.cpp; default: one of normlab")
+      ->check(CLI::IsMember({"hf", "gguf"}))
       ->type_name("FORM");
   verb->add_flag("--absorb", options->absorb,
                  "absorb constants and gains into weights where the logits stay the same; says what is kept and why");
@@ -69,7 +73,7 @@ void add_export(CLI::App& app, Exit& exit) {
   add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer(
       "Examples:\n  normlab export runs/angpt --absorb --out exported\n  normlab export runs/mine --to hf --out "
-      "my-model");
+      "my-model\n  normlab export runs/mine --to gguf --out my-model.gguf");
   verb->callback([options, &exit] { exit = export_model(*options); });
 }
 
