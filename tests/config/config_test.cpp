@@ -31,6 +31,20 @@ TEST(Config, ResolvedTomlReadsBackToItself) {
   }
 }
 
+TEST(Config, LayersThatSeeAllKeysAreTheLastOfEachPattern) {
+  const ModelConfig gemma3 = load({"model.window=512", "model.global_every=6", "model.n_layers=7"}).config.model;
+  std::vector<int> windows;
+  for (int layer = 0; layer < 7; ++layer) windows.push_back(window_of_layer(gemma3, layer));
+  EXPECT_EQ(windows, (std::vector<int>{512, 512, 512, 512, 512, 0, 512}));
+  EXPECT_EQ(window_of_layer(load({"model.window=3"}).config.model, 5), 3);
+  EXPECT_THAT(
+      [] {
+        load({"model.window=3", "model.global_every=1"});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("expected 0 or 2 and above")));
+  EXPECT_THAT([] { load({"model.global_every=2"}); }, ThrowsMessage<UsageError>(HasSubstr("model.window")));
+}
+
 TEST(Config, DerivedValuesAreFilledIn) {
   const Config config = load({"model.d_model=64", "model.n_heads=4", "train.max_steps=77"}).config;
   EXPECT_EQ(config.model.d_head, 16);

@@ -20,6 +20,16 @@ TEST(Flops, OfAStep) {
   EXPECT_EQ(flops_of_step(small(), 5), of_a_token * 3 * 2 * 4);
 }
 
+// With 2 of 4 keys, positions see 1, 2, 2, 2 keys: in the formula's half steps 3 of 4, in one of the two layers.
+TEST(Flops, OfAWindow) {
+  Config config = small();
+  config.model.window = 2;
+  config.model.global_every = 2;
+  EXPECT_EQ(flops_of_step(config, 5), (of_a_token - 3.0 * 2 * 1 * 8) * 3 * 2 * 4);
+  config.model.window = 9;
+  EXPECT_EQ(flops_of_step(config, 5), of_a_token * 3 * 2 * 4);
+}
+
 TEST(Flops, OfARunCountsEveryEvaluation) {
   Config config = small();
   config.train.max_steps = 25;

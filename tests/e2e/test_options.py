@@ -90,6 +90,8 @@ ROWS = {
     "model.d_head": Row(6, ["first loss", "parameters"]),
     "model.d_ff": Row(24, ["first loss", "parameters"]),
     "model.seq_len": Row(12, ["first loss", "tokens"]),
+    "model.window": model(3, *LP),
+    "model.global_every": model(2, *LP, "model.window=3"),
     "model.activation": model("relu"),
     "model.positions": Row("sinusoidal", ["first loss", "parameters"]),
     "model.rope_pairing": model("interleaved", *ROPE),

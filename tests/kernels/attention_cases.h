@@ -16,6 +16,7 @@ struct AttentionCase {
   std::string name;
   ptrdiff_t tq = 33, tk = 33, d = 16, group = 1;
   bool causal = true;
+  ptrdiff_t window = 0;
   ptrdiff_t kv_len = -1;  // -1: tk
   QkNorm norm = QkNorm::lp;
   float p = 2.0F;
@@ -53,6 +54,13 @@ inline std::vector<AttentionCase> attention_cases() {
   cases.push_back({.name = "no keys", .tq = 9, .tk = 9, .kv_len = 0});
   cases.push_back({.name = "cross", .tq = 20, .tk = 150, .causal = false});
   cases.push_back({.name = "cache", .tq = 3, .tk = 200});
+  cases.push_back({.name = "odd cache", .tq = 100, .tk = 131});
+  for (ptrdiff_t window : {7, 64, 100, 300})  // the last one is larger than the sequence
+    cases.push_back({.name = "window", .tq = 200, .tk = 200, .window = window});
+  // Small logits: of a single key, A is 1 without rounding in plain float, and exp(S - lse) as exact as S is.
+  cases.push_back({.name = "window of one key", .tq = 200, .tk = 200, .window = 1, .gain = Gain::none});
+  cases.push_back({.name = "window of a cache", .tq = 70, .tk = 201, .group = 2, .window = 33});
+  cases.push_back({.name = "window and padding", .tq = 140, .tk = 140, .window = 9, .kv_len = 67});
   cases.push_back({.name = "one query", .tq = 1, .tk = 257, .group = 4});
   cases.push_back({.name = "masked rows", .tq = 150, .tk = 40});
   cases.push_back({.name = "grouped", .tq = 97, .tk = 97, .group = 3, .affine = true, .gain = Gain::channel});
@@ -71,6 +79,7 @@ inline std::vector<AttentionCase> attention_cases() {
                    .tk = 140,
                    .d = 24,
                    .group = 2,
+                   .window = 75,
                    .kv_len = 130,
                    .norm = QkNorm::layer,
                    .rope = true,

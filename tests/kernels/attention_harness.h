@@ -96,6 +96,7 @@ inline std::vector<float> gather(const std::vector<float>& x, ptrdiff_t d, ptrdi
 
 inline AttentionSpec make_spec(const AttentionCase& c, const AttentionInputs& in, ptrdiff_t row) {
   AttentionSpec spec{.tq = c.tq, .tk = c.tk, .d = c.d, .group = c.group, .causal = c.causal, .scale = in.scale};
+  spec.window = c.window;
   spec.soft_cap = c.soft_cap;
   spec.channel_gain = c.gain == Gain::channel;
   spec.k = {.norm = c.norm,

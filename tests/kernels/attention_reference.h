@@ -174,7 +174,9 @@ class AttentionReference {
     const size_t d = size(c_.d), tq = size(c_.tq);
     const ptrdiff_t limit = c_.causal ? static_cast<ptrdiff_t>(i) + c_.tk - c_.tq + 1 : keys();
     const size_t n = size(std::clamp<ptrdiff_t>(limit, 0, keys()));
-    if (n == 0) return;
+    const ptrdiff_t oldest = c_.causal && c_.window > 0 ? limit - c_.window : 0;
+    const size_t first = size(std::clamp<ptrdiff_t>(oldest, 0, keys()));
+    if (first >= n) return;
     const size_t position = size(c_.tk) >= tq ? i + size(c_.tk) - tq : i;
     const float *gain_row = in_.q_gain.data() + (c_.affine ? h * d : 0),
                 *bias_row = in_.q_bias.data() + (c_.affine ? h * d : 0);
@@ -185,7 +187,7 @@ class AttentionReference {
     std::vector<T> times(d), s(n), a(n), keep(n, 1), dp(n), ds(n);
     for (size_t ch = 0; ch < d; ++ch) times[ch] = outer * gain(ch);
 
-    for (size_t j = 0; j < n; ++j) {
+    for (size_t j = first; j < n; ++j) {
       s[j] = product(d, [&](size_t ch) { return times[ch] * q.hat[ch] * k[j].hat[ch]; });
       if (c_.soft_cap > 0) s[j] = c_.soft_cap * std::tanh(s[j] / c_.soft_cap);
       if (c_.dropout > 0) {
@@ -193,21 +195,21 @@ class AttentionReference {
         keep[j] = keep_bits(key, static_cast<uint32_t>(j)) >= drop_threshold(c_.dropout) ? 1 / (1 - T(c_.dropout)) : 0;
       }
     }
-    const T largest = *std::max_element(s.begin(), s.end());
-    const T total = sum(n, [&](size_t j) { return std::exp(s[j] - largest); });
-    for (size_t j = 0; j < n; ++j) a[j] = std::exp(s[j] - largest) / total;
+    const T largest = *std::max_element(s.begin() + static_cast<ptrdiff_t>(first), s.end());
+    const T total = sum(n - first, [&](size_t j) { return std::exp(s[first + j] - largest); });
+    for (size_t j = first; j < n; ++j) a[j] = std::exp(s[j] - largest) / total;
     out_.lse[h * tq + i] = largest + std::log(total);
     const float *v = in_.v.data(), *d_o = &in_.d_o[(h * tq + i) * d];
     for (size_t ch = 0; ch < d; ++ch)
       out_.o[(h * tq + i) * d + ch] = product(n, [&](size_t j) { return abs_if(a[j] * keep[j] * v[j * d + ch]); });
 
-    for (size_t j = 0; j < n; ++j) {
+    for (size_t j = first; j < n; ++j) {
       dp[j] = keep[j] * product(d, [&](size_t ch) { return abs_if(T(d_o[ch]) * v[j * d + ch]); });
       for (size_t ch = 0; ch < d; ++ch) out_.dv[j * d + ch] += abs_if(a[j] * keep[j] * d_o[ch]);
     }
-    const T delta = sum(n, [&](size_t j) { return a[j] * dp[j]; });
+    const T delta = sum(n - first, [&](size_t j) { return a[first + j] * dp[first + j]; });
     std::vector<T> g(d);
-    for (size_t j = 0; j < n; ++j) {
+    for (size_t j = first; j < n; ++j) {
       const T ratio = c_.soft_cap > 0 ? s[j] / c_.soft_cap : T(0);
       ds[j] = a[j] * minus(dp[j], delta) * (1 - ratio * ratio);
       for (size_t ch = 0; ch < d; ++ch) d_k_hat[j][ch] += abs_if(ds[j] * times[ch] * q.hat[ch]);

@@ -60,7 +60,7 @@ void randomise(DecoderLm& model) {
 }
 
 TEST(DecoderLm, GradientsOfEveryShape) {
-  std::vector<ModelConfig> shapes(6, small());
+  std::vector<ModelConfig> shapes(7, small());
   shapes[1].activation = Activation::swiglu;
   shapes[1].positions = Positions::rope;
   shapes[1].tied_head = false;
@@ -71,6 +71,8 @@ TEST(DecoderLm, GradientsOfEveryShape) {
   shapes[3].d_head = 6;
   shapes[4].dropout = 0.3;
   shapes[5].d_ff = 13;
+  shapes[6].window = 2;
+  shapes[6].global_every = 2;
   for (const ModelConfig& shape : shapes) {
     DecoderLm model = build(shape, find_scheme("lp"));
     randomise(model);
@@ -179,6 +181,39 @@ TEST(DecoderLm, CachedDecodingEqualsTheWholePass) {
   config.positions = Positions::rope;
   config.n_kv_heads = 1;
   for (const char* name : {"lp", "rms", "olmo2"}) expect_cached_decoding(config, find_scheme(name));
+  config.window = 2;
+  for (const int global_every : {0, 2}) {
+    config.global_every = global_every;
+    expect_cached_decoding(config, find_scheme("lp"));
+  }
+}
+
+// Which of the six positions notice that the first token is another one.
+std::vector<bool> positions_that_notice(const ModelConfig& config, torch::ScalarType type) {
+  const torch::NoGradGuard no_grad;
+  DecoderLm model = build(config, find_scheme("lp"), type);
+  randomise(model);
+  Tensor other = tokens();
+  other.index_put_({0, 0}, 9);
+  const Tensor difference = (model.logits(tokens(), Pass{}) - model.logits(other, Pass{}))[0].abs().amax(-1);
+  std::vector<bool> noticed;
+  for (int64_t t = 0; t < 6; ++t) noticed.push_back(difference[t].item<double>() > 0.0);
+  return noticed;
+}
+
+TEST(DecoderLm, AWindowEndsWhatALayerSees) {
+  for (const auto type : {torch::kFloat64, torch::kFloat32}) {  // composite and fused
+    ModelConfig config = small();
+    config.window = 2;  // two layers: the token itself and, by way of another, two more
+    EXPECT_EQ(positions_that_notice(config, type), (std::vector<bool>{true, true, true, false, false, false}));
+    config.n_layers = 1;
+    EXPECT_EQ(positions_that_notice(config, type), (std::vector<bool>{true, true, false, false, false, false}));
+    config.n_layers = 2;
+    config.global_every = 2;
+    EXPECT_EQ(positions_that_notice(config, type), std::vector<bool>(6, true));
+    config.n_layers = 1;  // the first layer is not the global one
+    EXPECT_EQ(positions_that_notice(config, type), (std::vector<bool>{true, true, false, false, false, false}));
+  }
 }
 
 // The fused kernels in float against the composite operators in double, with every tensor away from its start.

@@ -82,6 +82,7 @@ struct Options {
   RowScale row_scale = RowScale::one;
   bool channel_gain = false;
   QkOrder order = QkOrder::before_rope;
+  int window = 0;
 };
 
 struct OptionsResult {
@@ -102,7 +103,8 @@ OptionsResult compute(const Options& o, bool fused, torch::ScalarType type, uint
                            .qk_eps = 1e-6,
                            .logit_scale = 0.7,
                            .row_scale = o.row_scale,
-                           .soft_cap = o.soft_cap};
+                           .soft_cap = o.soft_cap,
+                           .window = o.window};
   AttentionWeights weights;
   MaxLogits max_logits(h);
   const auto affine = [&](int64_t heads, double first) {
@@ -142,6 +144,10 @@ TEST(FusedAttention, ServesTheOptionsOfTheSchemes) {
        .channel_gain = true,
        .order = QkOrder::after_rope},
       {.norm = QkNorm::lp, .channel_gain = true, .order = QkOrder::after_rope},
+      {.norm = QkNorm::lp, .soft_cap = 1.0, .row_scale = RowScale::log_n, .window = 5},
+      {.norm = QkNorm::lp, .window = 1},
+      {.norm = QkNorm::rms, .affine = 1, .order = QkOrder::after_rope, .window = 7},
+      {.norm = QkNorm::lp, .window = 64},
   };
   for (size_t i = 0; i < std::size(cases); ++i) {
     SCOPED_TRACE(i);

@@ -33,22 +33,23 @@ double mean_square(const Row& x) {
 
 // softmax(logit(q_hat, k_hat, number of visible keys)) v with every row through `norm`.
 template <class Norm, class Logit>
-Tensor by_loops(const Tensor& qkv, const Norm& norm, const Logit& logit) {
+Tensor by_loops(const Tensor& qkv, const Norm& norm, const Logit& logit, int64_t window = t) {
   const Tensor out = torch::zeros({1, t, h, d}, torch::kFloat64);
   for (int64_t head = 0; head < h; ++head)
     for (int64_t i = 0; i < t; ++i) {
       const Row q = norm(row_of(qkv, i, head));
       Row weight;
       double total = 0.0;
-      for (int64_t j = 0; j <= i; ++j) {
+      const int64_t first = std::max<int64_t>(0, i + 1 - window);
+      for (int64_t j = first; j <= i; ++j) {
         const Row k = norm(row_of(qkv, j, h + head));
         double dot = 0.0;
         for (size_t c = 0; c < d; ++c) dot += q[c] * k[c];
-        weight.push_back(std::exp(logit(dot, static_cast<double>(i + 1))));
+        weight.push_back(std::exp(logit(dot, static_cast<double>(i + 1 - first))));
         total += weight.back();
       }
-      for (int64_t j = 0; j <= i; ++j)
-        out[0][i][head] += qkv[0][j][2 * h + head] * (weight[static_cast<size_t>(j)] / total);
+      for (int64_t j = first; j <= i; ++j)
+        out[0][i][head] += qkv[0][j][2 * h + head] * (weight[static_cast<size_t>(j - first)] / total);
     }
   return out;
 }
@@ -111,6 +112,18 @@ TEST(AttentionOptions, SoftCapAndLogN) {
   const AttentionForm form{.logit_scale = 0.7, .row_scale = RowScale::log_n, .soft_cap = 1.5};
   expect_same(form, by_loops(sample(), as_it_is,
                              [](double dot, double n) { return 1.5 * std::tanh(0.7 * std::log(n) * dot / 1.5); }));
+}
+
+TEST(AttentionOptions, Window) {
+  for (const int window : {1, 2, 3, 5, 9})
+    for (const RowScale scale : {RowScale::one, RowScale::log_n}) {
+      const AttentionForm form{.logit_scale = 0.7, .row_scale = scale, .window = window};
+      expect_same(
+          form, by_loops(
+                    sample(), as_it_is,
+                    [&](double dot, double n) { return scale == RowScale::one ? 0.7 * dot : 0.7 * std::log(n) * dot; },
+                    window));
+    }
 }
 
 TEST(AttentionOptions, TheLargestLogitOfEachHead) {

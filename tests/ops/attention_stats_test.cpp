@@ -16,6 +16,7 @@ struct Case {
   double p, gain, scale, dropout;
   bool causal, rope;
   std::vector<int64_t> key_lengths = {};  // of each batch row; keys after them are padding
+  int window = 0;
 };
 
 const std::vector<Case> cases = {
@@ -27,6 +28,8 @@ const std::vector<Case> cases = {
     {1, 64, 2, 2, 64, QkNorm::none, 2, 1, 4, 0, true, true},
     {3, 33, 2, 2, 8, QkNorm::lp, 2, 9, 1, 0, false, false, {5, 33, 1}},
     {2, 70, 4, 2, 16, QkNorm::lp, 3, 20, 1, 0, true, true, {1, 66}},
+    {2, 70, 4, 2, 16, QkNorm::lp, 3, 20, 1, 0, true, true, {}, 9},
+    {1, 200, 2, 2, 8, QkNorm::lp, 2, 9, 1, 0, true, false, {}, 65},
 };
 
 struct Inputs {
@@ -41,7 +44,8 @@ Inputs inputs(const Case& c, torch::Dtype type, bool fused) {
   Inputs in;
   in.qkv = torch::randn({c.b, c.t, c.h + 2 * c.kv, c.d}).to(type);
   if (c.rope) in.rope = make_rope(c.t, c.d, 10000.0, RopePairing::half, torch::TensorOptions(type));
-  in.call = {.form = {.qk = c.norm, .p = c.p, .logit_scale = c.scale}, .fused = fused, .causal = c.causal};
+  in.call = {
+      .form = {.qk = c.norm, .p = c.p, .logit_scale = c.scale, .window = c.window}, .fused = fused, .causal = c.causal};
   if (!c.key_lengths.empty()) in.call.key_lengths_b = torch::tensor(c.key_lengths);
   if (c.norm != QkNorm::none) in.weights.gain = torch::full({1}, c.gain, type);
   if (c.dropout > 0) in.call.dropout = {.rate = c.dropout, .key = dropout_key(stream_key(1, 2, 3, 4)), .first_row = 0};
@@ -70,10 +74,11 @@ std::vector<AttentionStats> by_definition(const Case& c) {
       AttentionStats& s = stats[static_cast<size_t>(b * c.h + h)];
       for (int64_t i = 0; i < c.t; ++i) {
         const int64_t length = c.key_lengths.empty() ? c.t : c.key_lengths[static_cast<size_t>(b)];
-        const int64_t n = std::min(c.causal ? i + 1 : c.t, length);
+        const int64_t end = std::min(c.causal ? i + 1 : c.t, length);
+        const int64_t first = c.window > 0 ? std::max<int64_t>(0, i + 1 - c.window) : 0, n = end - first;
         std::vector<double> logits;
         double total = 0.0, entropy = 0.0, most = -1e300, least = 1e300;
-        for (int64_t j = 0; j < n; ++j) {
+        for (int64_t j = first; j < end; ++j) {
           logits.push_back(c.scale * q[b][i][h].dot(k[b][j][h * c.kv / c.h]).item<double>());
           most = std::max(most, logits.back()), least = std::min(least, logits.back());
           s.sum_squares += logits.back() * logits.back();

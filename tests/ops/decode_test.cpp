@@ -33,11 +33,17 @@ std::vector<Case> cases() {
       {.form = norm(QkNorm::layer), .affine = 2, .bias = true},
       {.form = norm(QkNorm::rms), .gains = heads},
       {.form = norm(QkNorm::lp, 3.0)},
+      {.form = norm(QkNorm::lp, 2.5), .gains = 1},
+      {.form = norm(QkNorm::rms), .affine = 1},
+      {.form = norm(QkNorm::none)},
   };
   list[4].form.order = QkOrder::after_rope;
   list[7].form.order = QkOrder::after_rope;
   list[9].form.row_scale = RowScale::log_n;
   list[10].form.soft_cap = 0.5;
+  list[11].form.window = 9;
+  list[12].form.window = 64, list[12].form.row_scale = RowScale::log_n;
+  list[13].form.window = 1;
   return list;
 }
 

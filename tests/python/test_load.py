@@ -17,6 +17,8 @@ OTHER_MODELS = {
                                  "model.rope_pairing=half", "norm.qk_affine=own"],
     "learned p per head": ["norm.scheme=lp", "norm.learn_p=true", "norm.p_sharing=head", *ROPE],
     "p = inf after RoPE": ["norm.scheme=lp", "norm.p=inf", "norm.order=after_rope", *ROPE],
+    "windows and a layer that sees all": ["norm.scheme=lp", "model.window=3", "model.global_every=2",
+                                          "norm.row_scale=log(n)", *ROPE],
     "p below 1": ["norm.scheme=lp", "norm.p=0.5", "model.positions=sinusoidal"],
     "fixed matched gain": ["norm.scheme=lp", "norm.gain_init=matched", "norm.learn_gain=false", "model.positions=sine"],
     "gain of the model": ["norm.scheme=qknorm", "norm.gain=model", "norm.gain_form=exp", "norm.placement=post"],

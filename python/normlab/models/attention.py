@@ -150,8 +150,12 @@ class NormalisedAttention(nn.Module):
         return (F.dropout(weights, dropout) @ v).transpose(1, 2)
 
 
-def visible_keys(t: int, s: int, causal: bool, key_lengths: Tensor | None, device: torch.device) -> Tensor:
+def visible_keys(
+    t: int, s: int, causal: bool, key_lengths: Tensor | None, device: torch.device, window: int = 0
+) -> Tensor:
     """[1 or b, 1, t, s]: key j is visible to query i if j <= i + s - t, and if it is not padding.
+
+    Of these a causal query sees the last ``window``, or with 0 all.
 
     >>> visible_keys(2, 3, True, None, torch.device("cpu")).int().tolist()
     [[[[1, 1, 0], [1, 1, 1]]]]
@@ -159,6 +163,8 @@ def visible_keys(t: int, s: int, causal: bool, key_lengths: Tensor | None, devic
     visible = torch.ones(1, 1, t, s, dtype=torch.bool, device=device)
     if causal:
         visible = visible.tril(s - t)
+        if window:
+            visible = visible.triu(s - t - window + 1)
     if key_lengths is not None:
         visible = visible & (torch.arange(s, device=device) < key_lengths.view(-1, 1, 1, 1))
     return visible
@@ -167,9 +173,11 @@ def visible_keys(t: int, s: int, causal: bool, key_lengths: Tensor | None, devic
 class Attention(NormalisedAttention):
     """With its projections: self-attention, or with ``cross`` attention of the stream to the encoder's output."""
 
-    def __init__(self, model: Section, norm: Section, length: int, cross: bool = False):
+    def __init__(self, model: Section, norm: Section, length: int, layer: int, cross: bool = False):
         super().__init__(model, norm, length, with_bias=model["bias"])
         self.cross, self.dropout = cross, model["dropout"]
+        every = model.get("global_every", 0)  # runs of earlier versions have neither key
+        self.window = 0 if every and (layer + 1) % every == 0 else model.get("window", 0)
 
         def linear(d_in: int, d_out: int) -> Linear:
             return Linear(d_in, d_out, model["bias"], norm["sigma_reparam"])
@@ -204,5 +212,5 @@ class Attention(NormalisedAttention):
             if cache:
                 k, v = torch.cat((cache[0][0], k), 1), torch.cat((cache[0][1], v), 1)
             cache[:] = [(k, v)]
-        visible = visible_keys(q.size(1), k.size(1), causal and not self.cross, key_lengths, x.device)
+        visible = visible_keys(q.size(1), k.size(1), causal and not self.cross, key_lengths, x.device, self.window)
         return self.out(self.attend(q, k, v, visible, self.dropout if self.training else 0.0).flatten(2))

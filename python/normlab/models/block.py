@@ -56,10 +56,10 @@ class Block(nn.Module):
         self.residual, self.placement, self.dropout = norm["residual"], norm["placement"], model["dropout"]
         self.first = layer == 0
         self.attn_norm = StreamNorm(model["d_model"], model["bias"], norm, layer)
-        self.attn = Attention(model, norm, length)
+        self.attn = Attention(model, norm, length, layer)
         if cross:
             self.cross_norm = StreamNorm(model["d_model"], model["bias"], norm, layer)
-            self.cross = Attention(model, norm, length, cross=True)
+            self.cross = Attention(model, norm, length, layer, cross=True)
         self.mlp_norm = StreamNorm(model["d_model"], model["bias"], norm, layer)
         self.mlp = Mlp(model, norm)
         if self.residual != "add":

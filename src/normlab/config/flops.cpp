@@ -1,7 +1,8 @@
 // Forward and backward of B x T tokens:
 //   6 * (12 n_layers d_model^2 + V d_model) * B T  +  3 * n_layers * 2 T d_model * B T
 // The first term is two operations for each weight and token, forward and twice backward; the second is causal
-// attention, of which only the visible half counts. A forward pass alone is a third.
+// attention, of which only the visible half counts, or with a window of w keys T - (T - w)^2 / T in place of T.
+// A forward pass alone is a third.
 #include "normlab/config/flops.h"
 
 #include <algorithm>
@@ -11,7 +12,13 @@ namespace {
 
 double flops_of_token(const ModelConfig& model, int vocab_size) {
   const double width = double{1} * model.n_heads * model.d_head;
-  return 6.0 * matrix_entries(model, vocab_size) + 3.0 * model.n_layers * 2.0 * model.seq_len * width;
+  const double length = model.seq_len;
+  double seen = 0.0;  // over the layers, twice the keys that a query sees on average
+  for (int layer = 0; layer < model.n_layers; ++layer) {
+    const double window = window_of_layer(model, layer), beyond = window > 0.0 ? std::max(0.0, length - window) : 0.0;
+    seen += length - beyond * beyond / length;
+  }
+  return 6.0 * matrix_entries(model, vocab_size) + 3.0 * seen * 2.0 * width;
 }
 
 }  // namespace

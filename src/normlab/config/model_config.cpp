@@ -38,6 +38,12 @@ void list_fields(ModelConfig& c, FieldList& list) {
   list.integer("d_head", c.d_head, {.min = 0, .max = 1 << 16}, "channels of a head; 0 = d_model / n_heads");
   list.integer("d_ff", c.d_ff, {.min = 0, .max = 1 << 22}, "hidden width of the MLP; 0 = 4 d_model");
   list.integer("seq_len", c.seq_len, {.min = 1, .max = 1 << 24}, "window length in tokens (nanoGPT's block_size)");
+  list.integer("window", c.window, {.min = 0, .max = 1 << 24},
+               "keys that a query sees, its own the last of them; 0 = all before it")
+      .read_if("translation.source=");
+  list.integer("global_every", c.global_every, {.min = 0, .max = 1000},
+               "every so many layers, one sees all keys (Gemma 2: 2, Gemma 3: 6); 0 = none does")
+      .read_if("model.window!=0");
   list.choice("activation", c.activation, "of the MLP; gelu is exact, gelu_tanh is GPT-2's, swiglu is up * silu(gate)");
   list.choice("positions", c.positions, "position encoding; sine: sines in all columns, no cosines");
   list.choice("rope_pairing", c.rope_pairing, "RoPE rotates channels (2i, 2i + 1), interleaved, or (i, i + d/2), half")
@@ -77,6 +83,9 @@ void resolve_model(ModelConfig& c, const NormScheme& scheme) {
   if (scheme.learn_p && scheme.p_sharing == PSharing::head &&
       (scheme.scope == QkScope::all_heads || c.n_kv_heads != c.n_heads))
     throw UsageError("norm.p_sharing", "a p for each head needs norm.scope=head and model.n_kv_heads = model.n_heads.");
+  if (c.window > 0 && c.global_every == 1)
+    throw UsageError("model.global_every",
+                     "got 1, which lets every layer see all keys, with model.window > 0; expected 0 or 2 and above.");
 
   if (scheme.residual != Residual::add && c.positions != Positions::rope)
     throw UsageError("model.positions",
@@ -95,6 +104,10 @@ void resolve_model(ModelConfig& c, const NormScheme& scheme) {
     throw UsageError("model.kernels",
                      concat("the fused kernels do not support this model: ", reason, ". Use model.kernels=composite."));
   if (c.kernels == Kernels::best) c.kernels = reason.empty() ? Kernels::fused : Kernels::composite;
+}
+
+int window_of_layer(const ModelConfig& c, int layer) {
+  return c.global_every > 0 && (layer + 1) % c.global_every == 0 ? 0 : c.window;
 }
 
 std::string why_not_fused(const ModelConfig& c, const NormScheme& scheme) {

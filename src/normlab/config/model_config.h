@@ -20,6 +20,8 @@ struct ModelConfig {
   int d_head = 0;
   int d_ff = 0;
   int seq_len = 256;
+  int window = 0;
+  int global_every = 0;
   Activation activation = Activation::gelu;
   Positions positions = Positions::learned;
   RopePairing rope_pairing = RopePairing::half;
@@ -37,6 +39,9 @@ void list_fields(ModelConfig& config, FieldList& list);
 // Fills what is derived (0 means: derive) and refuses shapes that do not fit. This is the one place where kernels are
 // chosen: `best` becomes fused, or composite where the fused kernels do not serve the model.
 void resolve_model(ModelConfig& config, const NormScheme& scheme);
+
+// AttentionForm::window of a layer, 0 for all keys.
+int window_of_layer(const ModelConfig& config, int layer);
 
 // Why the fused kernels cannot serve this model; empty when they can.
 std::string why_not_fused(const ModelConfig& config, const NormScheme& scheme);

@@ -18,6 +18,7 @@ std::string beyond_all(const ModelConfig& c, const NormScheme& s) {
   if (s.embedding != EmbeddingNorm::none) return "embeddings are normalised or scaled";
   if (s.output_scale != OutputScale::none || s.output_soft_cap > 0.0) return "the output is scaled or capped";
   if (s.soft_cap > 0.0) return "logits of attention are capped";
+  if (c.window > 0) return "attention has a window";
   if (s.row_scale != RowScale::one) return "logits are scaled by the number of keys";
   if (s.sublayer_scale != DepthScale::one) return "norms are scaled by depth";
   if (s.gain != GainSharing::none) return "the logits have a gain that is not part of an RMS norm of q and k";

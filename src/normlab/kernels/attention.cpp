@@ -36,7 +36,10 @@ HWY_INLINE VecF column_max(const Tile& tile, size_t v, const float* logits, VecF
   const F32 df;
   const size_t all = tile.visible_to_all(v), any = tile.visible_to_any(v);
   VecF part[4] = {most, most, most, most};
-  size_t j = 0;
+  size_t j = tile.first_to_any(v);
+  for (; j < tile.first_to_all(v); ++j)
+    part[0] =
+        hn::IfThenElse(lanes_that_see(tile, v, j), hn::Max(part[0], hn::Load(df, logits + j * kQueries)), part[0]);
   for (; j + 4 <= all; j += 4)
     unrolled<4>([&](auto u) HWY_ATTR { part[u] = hn::Max(part[u], hn::Load(df, logits + (j + u) * kQueries)); });
   most = hn::Max(hn::Max(part[0], part[1]), hn::Max(part[2], part[3]));
@@ -85,13 +88,17 @@ HWY_NOINLINE bool weigh_tile(const Tile& tile, uint32_t key, uint32_t threshold,
     const auto before = hn::Load(df, rows.largest + at);
     const auto most = column_max(tile, v, logits, before);
     ColumnSums sums{hn::Zero(df), hn::Load(df, rows.smallest + at), hn::Zero(df), hn::Zero(df)};
-    size_t j = 0;
+    const auto masked = [&](size_t j) HWY_ATTR {
+      weigh_key<kStats, kDropout, true>(logits + j * kQueries, most, rows.dropout_keys + at,
+                                        key + static_cast<uint32_t>(j), threshold, lanes_that_see(tile, v, j), sums);
+    };
+    size_t j = tile.zeros_begin(v);
+    for (; j < tile.first_to_any(v); ++j) hn::Store(hn::Zero(df), df, logits + j * kQueries);
+    for (; j < tile.first_to_all(v); ++j) masked(j);
     for (; j < all; ++j)
       weigh_key<kStats, kDropout, false>(logits + j * kQueries, most, rows.dropout_keys + at,
                                          key + static_cast<uint32_t>(j), threshold, everyone, sums);
-    for (; j < any; ++j)
-      weigh_key<kStats, kDropout, true>(logits + j * kQueries, most, rows.dropout_keys + at,
-                                        key + static_cast<uint32_t>(j), threshold, lanes_that_see(tile, v, j), sums);
+    for (; j < any; ++j) masked(j);
     for (; j < tile.zeros_end(v); ++j) hn::Store(hn::Zero(df), df, logits + j * kQueries);
 
     const auto rescale = exp2_vec(hn::Sub(before, most));
@@ -136,7 +143,8 @@ inline void count_rows(const AttentionSpec& spec, const AttentionUnit& unit, con
                        const RunningRows& rows, AttentionStats& stats) {
   for (size_t r = 0; r < tile.rows; ++r) {
     if (!(rows.sum[r] > 0.0F)) continue;
-    const ptrdiff_t keys = spec.causal ? std::min(unit.kv_len, tile.row(r) + spec.tk - spec.tq + 1) : unit.kv_len;
+    const Range seen = keys_of_row(spec, unit, tile.row(r));
+    const auto keys = static_cast<int64_t>(seen.end - seen.begin);
     stats.max_logit = std::max(stats.max_logit, kLn2 * rows.largest[r]);
     stats.min_logit = std::min(stats.min_logit, kLn2 * rows.smallest[r]);
     stats.sum_squares += static_cast<double>(kLn2) * static_cast<double>(kLn2) * static_cast<double>(rows.squares[r]);
@@ -177,17 +185,17 @@ inline void finish_rows(const AttentionSpec& spec, const AttentionUnit& unit, co
 inline void forward_tile(const AttentionSpec& spec, const AttentionUnit& unit, const QueryTile& queries,
                          const ForwardScratch& s, RunningRows& rows) {
   const size_t d = static_cast<size_t>(spec.d), width = padded(d);
-  const size_t keys = visible_keys(spec, unit, queries);
+  const Range keys = visible_keys(spec, unit, queries);
   rows.clear();
   dropout_rows(spec, unit, queries, rows.dropout_keys);
-  if (keys == 0) zero_rows(s.o, queries.rows, width);
-  for (size_t key = 0; key < keys; key += kForwardKeys) {
-    const Tile tile = tile_at(spec, queries, key, std::min(kForwardKeys, keys - key));
+  if (keys.begin >= keys.end) zero_rows(s.o, queries.rows, width);
+  for (size_t key = keys.begin; key < keys.end; key += kForwardKeys) {
+    const Tile tile = tile_at(spec, queries, key, std::min(kForwardKeys, keys.end - key));
     tile_logits(tile, s.k_hat + key * width, d, s.q_t, s.logits);
     if (spec.soft_cap > 0.0F) cap_tile(tile, kLog2e * spec.soft_cap, s.logits);
     const bool moved = weigh(spec, unit.stats != nullptr, tile, key, s.logits, rows);
-    if (key == 0) {
-      sum_over_keys<false>(tile, s.logits, s.v, d, s.o);
+    if (key == keys.begin) {
+      sum_over_keys<false>(tile, s.logits, s.v + key * width, d, s.o);
       continue;
     }
     if (moved) rescale_rows(rows, queries.rows, width, s.o);

@@ -2,7 +2,8 @@
 //
 //   q_hat_i = T_q(q_i), k_hat_j = T_k(k_j)                         qk_rows.h: norm over the head, rotary positions
 //   S_ij    = scale * row_scale_i * <gain o q_hat_i, k_hat_j>      then c tanh(S/c) with a soft-cap c
-//   A_ij    = softmax_j(S_ij) over the visible keys                j < kv_len, and j <= i + tk - tq when causal
+//   A_ij    = softmax_j(S_ij) over the visible keys                j < kv_len, and when causal 0 <= i + tk - tq - j,
+//                                                                  which is below the window if there is one
 //   O_i     = sum_j drop(A_ij) v_j                                 a row that sees no key gives 0 and zero gradients
 //
 //   dP = dO V^T (dropped like A), dS = A o (dP - rowsum(dO o O)), times 1 - (S/c)^2 with a soft-cap,
@@ -29,6 +30,7 @@ struct AttentionSpec {
   ptrdiff_t d = 0;           // channels of a head, 1 .. 256
   ptrdiff_t group = 1;       // query heads of a unit
   bool causal = false;
+  ptrdiff_t window = 0;  // of a causal mask: how many keys a query sees, up to its own; 0: all
   float scale = 1.0F;
   float soft_cap = 0.0F;             // 0: none
   bool channel_gain = false;         // unit.gain holds [group, d] instead of [group]

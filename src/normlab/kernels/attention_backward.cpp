@@ -61,18 +61,26 @@ HWY_NOINLINE void tile_gradient(const Tile& tile, const WeightParams& params, co
     const size_t all = tile.visible_to_all(v), any = tile.visible_to_any(v);
     const auto lse = hn::Load(df, rows.lse + at);
     const auto delta = hn::Load(df, rows.delta + at);
-    float *p = tile_p + at, *ds = tile_ds + at;
-    size_t j = 0;
+    size_t j = tile.zeros_begin(v);
+    float *p = tile_p + at + j * kQueries, *ds = tile_ds + at + j * kQueries;
+    const auto masked_until = [&](size_t end) HWY_ATTR {
+      for (; j < end; ++j, p += kQueries, ds += kQueries)
+        key_gradient<kDropout, true>(p, ds, lse, delta, rows.dropout_keys + at, params.key + static_cast<uint32_t>(j),
+                                     params, lanes_that_see(tile, v, j));
+    };
+    const auto zeros_until = [&](size_t end) HWY_ATTR {
+      for (; j < end; ++j, p += kQueries, ds += kQueries) {
+        hn::Store(hn::Zero(df), df, p);
+        hn::Store(hn::Zero(df), df, ds);
+      }
+    };
+    zeros_until(tile.first_to_any(v));
+    masked_until(tile.first_to_all(v));
     for (; j < all; ++j, p += kQueries, ds += kQueries)
       key_gradient<kDropout, false>(p, ds, lse, delta, rows.dropout_keys + at, params.key + static_cast<uint32_t>(j),
                                     params, everyone);
-    for (; j < any; ++j, p += kQueries, ds += kQueries)
-      key_gradient<kDropout, true>(p, ds, lse, delta, rows.dropout_keys + at, params.key + static_cast<uint32_t>(j),
-                                   params, lanes_that_see(tile, v, j));
-    for (; j < tile.zeros_end(v); ++j, p += kQueries, ds += kQueries) {
-      hn::Store(hn::Zero(df), df, p);
-      hn::Store(hn::Zero(df), df, ds);
-    }
+    masked_until(any);
+    zeros_until(tile.zeros_end(v));
   }
 }
 
@@ -106,13 +114,13 @@ inline void pack_output_block(const AttentionSpec& spec, const AttentionUnit& un
 }
 
 // All five products of the tile of queries: leaves sum_j dS_ij k_hat_j in dq, adds to dk (times log2(e)) and dv.
-inline void backward_tile(const AttentionSpec& spec, const QueryTile& queries, size_t keys, const BackwardScratch& s,
+inline void backward_tile(const AttentionSpec& spec, const QueryTile& queries, Range keys, const BackwardScratch& s,
                           const QueryRows& rows) {
   const size_t d = static_cast<size_t>(spec.d), width = padded(d);
-  if (keys == 0) zero_rows(s.dq, queries.rows, width);
+  if (keys.begin >= keys.end) zero_rows(s.dq, queries.rows, width);
   WeightParams params{0, drop_threshold(spec.dropout), kLog2e * spec.soft_cap};
-  for (size_t key = 0; key < keys; key += kBackwardKeys) {
-    const Tile tile = tile_at(spec, queries, key, std::min(kBackwardKeys, keys - key));
+  for (size_t key = keys.begin; key < keys.end; key += kBackwardKeys) {
+    const Tile tile = tile_at(spec, queries, key, std::min(kBackwardKeys, keys.end - key));
     tile_logits(tile, s.k_hat + key * width, d, s.q_t, s.p);
     if (spec.soft_cap > 0.0F) cap_tile(tile, params.cap, s.p);
     tile_logits(tile, s.v + key * width, d, s.do_t, s.ds);
@@ -124,8 +132,8 @@ inline void backward_tile(const AttentionSpec& spec, const QueryTile& queries, s
     }
     add_over_queries(tile, s.p, s.d_o, d, s.dv + key * width);
     add_over_queries(tile, s.ds, s.q, d, s.dk + key * width);
-    if (key == 0) {
-      sum_over_keys<false>(tile, s.ds, s.k_hat, d, s.dq);
+    if (key == keys.begin) {
+      sum_over_keys<false>(tile, s.ds, s.k_hat + key * width, d, s.dq);
     } else {
       sum_over_keys<true>(tile, s.ds, s.k_hat + key * width, d, s.dq);
     }

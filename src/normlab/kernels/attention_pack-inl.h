@@ -104,14 +104,23 @@ HWY_INLINE void dropout_rows(const AttentionSpec& spec, const AttentionUnit& uni
     keys[r] = row_key(spec.dropout_key, unit.dropout_row + static_cast<uint32_t>(tile.head * spec.tq + tile.row(r)));
 }
 
-// Keys that the tile of queries sees at least in part, and the mask of the tile that starts at key j.
-HWY_INLINE size_t visible_keys(const AttentionSpec& spec, const AttentionUnit& unit, const QueryTile& tile) {
-  if (!spec.causal) return static_cast<size_t>(unit.kv_len);
-  return static_cast<size_t>(std::clamp<ptrdiff_t>(tile.row(tile.rows) + spec.tk - spec.tq, 0, unit.kv_len));
+// The keys that row i sees.
+HWY_INLINE Range keys_of_row(const AttentionSpec& spec, const AttentionUnit& unit, ptrdiff_t row) {
+  if (!spec.causal) return {0, static_cast<size_t>(unit.kv_len)};
+  const ptrdiff_t end = row + spec.tk - spec.tq + 1, begin = spec.window > 0 ? end - spec.window : 0;
+  const auto clamped = [&](ptrdiff_t key) { return static_cast<size_t>(std::clamp<ptrdiff_t>(key, 0, unit.kv_len)); };
+  return {clamped(begin), clamped(end)};
+}
+// The keys that the tile of queries sees at least in part, in pairs as products take them, and the mask of the tile
+// that starts at key j.
+HWY_INLINE Range visible_keys(const AttentionSpec& spec, const AttentionUnit& unit, const QueryTile& tile) {
+  const size_t end = keys_of_row(spec, unit, tile.row(tile.rows - 1)).end;
+  return {keys_of_row(spec, unit, tile.first).begin / 2 * 2, std::min((end + 1) / 2 * 2, size_t(unit.kv_len))};
 }
 HWY_INLINE Tile tile_at(const AttentionSpec& spec, const QueryTile& tile, size_t key, size_t keys) {
   const ptrdiff_t diagonal = tile.first + spec.tk - spec.tq - static_cast<ptrdiff_t>(key);
-  return {keys, tile.rows, spec.causal ? diagonal : kNoDiagonal};
+  if (!spec.causal) return {keys, tile.rows, kNoDiagonal, -kNoDiagonal};
+  return {keys, tile.rows, diagonal, spec.window > 0 ? diagonal - spec.window + 1 : -kNoDiagonal};
 }
 
 }  // namespace HWY_NAMESPACE

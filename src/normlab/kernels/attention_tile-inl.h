@@ -126,44 +126,62 @@ HWY_INLINE void product(const A& a, ConstLanes b, Lanes c, Range rows, size_t ve
   }
 }
 
-// Sizes and mask of one tile: query lane i sees key row j of the tile when j <= i + diagonal.
+// Sizes and mask of one tile: query lane i sees key row j of the tile when i + oldest <= j <= i + diagonal.
 struct Tile {
   size_t keys, queries;
-  ptrdiff_t diagonal;
+  ptrdiff_t diagonal, oldest;
   size_t vectors() const { return (queries + kLanes - 1) / kLanes; }
   size_t clamp_key(ptrdiff_t key) const {
     return static_cast<size_t>(std::clamp<ptrdiff_t>(key, 0, static_cast<ptrdiff_t>(keys)));
   }
-  // Keys seen by lane i are [0, visible(i)).
+  // Keys seen by lane i are [first_visible(i), visible(i)).
+  size_t first_visible(size_t lane) const { return clamp_key(static_cast<ptrdiff_t>(lane) + oldest); }
   size_t visible(size_t lane) const { return clamp_key(static_cast<ptrdiff_t>(lane) + diagonal + 1); }
+  // Of a vector of lanes: some lane sees the keys from `first_to_any` to `visible_to_any`, every lane those from
+  // `first_to_all` to `visible_to_all`, if there are any.
+  size_t first_to_any(size_t vector) const { return first_visible(vector * kLanes); }
+  size_t first_to_all(size_t vector) const {
+    return std::min(first_visible(vector * kLanes + kLanes - 1), visible_to_any(vector));
+  }
   size_t visible_to_all(size_t vector) const { return visible(vector * kLanes); }
   size_t visible_to_any(size_t vector) const { return visible(vector * kLanes + kLanes - 1); }
   // Rows that the products read although no lane of the vector sees them: they must hold zeros.
-  size_t zeros_end(size_t vector) const { return std::min(keys, visible_to_any(vector) + kMaxRows - 1); }
-  // First lane that sees the key.
-  size_t first_lane(size_t key) const {
-    return static_cast<size_t>(
-        std::clamp<ptrdiff_t>(static_cast<ptrdiff_t>(key) - diagonal, 0, static_cast<ptrdiff_t>(queries)));
+  size_t zeros_begin(size_t vector) const {
+    return first_to_any(vector) - std::min(first_to_any(vector), kMaxRows - 1);
   }
+  size_t zeros_end(size_t vector) const { return std::min(keys, visible_to_any(vector) + kMaxRows - 1); }
+  size_t clamp_lane(ptrdiff_t lane) const {
+    return static_cast<size_t>(std::clamp<ptrdiff_t>(lane, 0, static_cast<ptrdiff_t>(queries)));
+  }
+  // Lanes that see the key are [first_lane(key), end_lane(key)).
+  size_t first_lane(size_t key) const { return clamp_lane(static_cast<ptrdiff_t>(key) - diagonal); }
+  size_t end_lane(size_t key) const { return clamp_lane(static_cast<ptrdiff_t>(key) - oldest + 1); }
 };
 
 // Mask of the lanes of a vector that see key j.
 HWY_INLINE MaskF lanes_that_see(const Tile& tile, size_t vector, size_t key) {
   const I32 di;
-  const ptrdiff_t first = static_cast<ptrdiff_t>(key) - tile.diagonal - static_cast<ptrdiff_t>(vector * kLanes);
-  return hn::RebindMask(F32(), hn::Gt(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(first - 1))));
+  constexpr ptrdiff_t lanes = kLanes;
+  const ptrdiff_t at = static_cast<ptrdiff_t>(key) - static_cast<ptrdiff_t>(vector) * lanes;
+  const ptrdiff_t first = std::max<ptrdiff_t>(at - tile.diagonal, 0), last = std::min(at - tile.oldest, lanes);
+  const auto lane = hn::Iota(di, 0);
+  const auto new_enough = hn::Gt(lane, hn::Set(di, static_cast<int32_t>(first - 1)));
+  return hn::RebindMask(F32(), hn::And(new_enough, hn::Lt(lane, hn::Set(di, static_cast<int32_t>(last + 1)))));
 }
 
 // out[key][lane] = <rows of k, columns of qt> for every vector of lanes that sees the key.
 HWY_INLINE void tile_logits(const Tile& tile, const float* rows, size_t d, const float* transposed, float* out) {
   const size_t vectors = tile.vectors();
   const auto depth = [d](size_t, size_t) { return Range{0, d}; };
-  size_t key = 0;
-  for (size_t v = 0; v < vectors; ++v) {
-    const size_t end = v + 1 == vectors ? tile.keys : tile.visible_to_any(v);
-    if (end == key) continue;
-    product<false>(RowsOf{rows, padded(d)}, {transposed + v * kLanes, kQueries}, {out + v * kLanes, kQueries},
-                   {key, end}, vectors - v, depth);
+  size_t key = tile.first_to_any(0), first = 0, last = 0;  // the vectors [first, last) see the key
+  while (key < tile.keys) {
+    while (last < vectors && tile.first_to_any(last) <= key) ++last;
+    while (first + 1 < vectors && tile.visible_to_any(first) <= key) ++first;
+    size_t end = first + 1 == vectors ? tile.keys : tile.visible_to_any(first);
+    if (last < vectors) end = std::min(end, tile.first_to_any(last));
+    if (first < last)
+      product<false>(RowsOf{rows, padded(d)}, {transposed + first * kLanes, kQueries}, {out + first * kLanes, kQueries},
+                     {key, end}, last - first, depth);
     key = end;
   }
 }
@@ -171,13 +189,17 @@ HWY_INLINE void tile_logits(const Tile& tile, const float* rows, size_t d, const
 // c[lane] (+)= sum over visible keys of tile[key][lane] rows[key].
 template <bool kAdd>
 HWY_INLINE void sum_over_keys(const Tile& tile, const float* weights, const float* rows, size_t d, float* c) {
-  const auto depth = [&tile](size_t row, size_t count) { return Range{0, tile.visible(row + count - 1)}; };
+  const auto depth = [&tile](size_t row, size_t count) {
+    return Range{tile.first_visible(row), tile.visible(row + count - 1)};
+  };
   product<kAdd>(TileColumns{weights}, {rows, padded(d)}, {c, padded(d)}, {0, tile.queries}, padded(d) / kLanes, depth);
 }
 
 // c[key] += sum over lanes that see the key of tile[key][lane] rows[lane].
 HWY_INLINE void add_over_queries(const Tile& tile, const float* weights, const float* rows, size_t d, float* c) {
-  const auto depth = [&tile](size_t row, size_t) { return Range{tile.first_lane(row), tile.queries}; };
+  const auto depth = [&tile](size_t row, size_t count) {
+    return Range{tile.first_lane(row), tile.end_lane(row + count - 1)};
+  };
   product<true>(TileRows{weights}, {rows, padded(d)}, {c, padded(d)}, {0, tile.keys}, padded(d) / kLanes, depth);
 }
 
@@ -240,7 +262,7 @@ inline void cap_tile(const Tile& tile, float cap, float* logits) {
   const F32 df;
   const auto inverse = hn::Set(df, 1.0F / cap);
   for (size_t v = 0; v < tile.vectors(); ++v)
-    for (size_t key = 0; key < tile.visible_to_any(v); ++key) {
+    for (size_t key = tile.first_to_any(v); key < tile.visible_to_any(v); ++key) {
       float* at = logits + key * kQueries + v * kLanes;
       hn::Store(hn::Mul(hn::Set(df, cap), tanh_vec(hn::Mul(hn::Load(df, at), inverse))), df, at);
     }

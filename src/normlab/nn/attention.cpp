@@ -47,6 +47,7 @@ Attention::Attention(const ModelConfig& config, const NormScheme& scheme, int la
     if (scheme.sigma_reparam) map.add_sigma();
     return map;
   };
+  if (kind_ == AttentionKind::self) form_.window = window_of_layer(config, layer);
   if (kind_ == AttentionKind::self)
     qkv_ = map_to({n_heads_, n_kv_heads_, n_kv_heads_});
   else

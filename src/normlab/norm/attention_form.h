@@ -20,6 +20,7 @@ struct AttentionForm {
   double logit_scale = 1.0;
   RowScale row_scale = RowScale::one;
   double soft_cap = 0.0;  // 0: none
+  int window = 0;         // of a causal mask: how many keys a query sees, up to its own; 0: all. Set by the model
 };
 
 }  // namespace normlab

@@ -111,9 +111,11 @@ void MaxLogits::reset() noexcept {
 
 Tensor visible_keys(int64_t t, int64_t s, const AttentionCall& call) {
   const auto real = torch::kFloat64;
-  const Tensor seen = call.causal ? torch::arange(s - t + 1, s + 1, real) : torch::full({t}, double(s), real);
-  if (!call.key_lengths_b.defined()) return seen.unsqueeze(0);
-  return torch::minimum(seen.unsqueeze(0), call.key_lengths_b.to(torch::kCPU, real).unsqueeze(1)).clamp_min(1.0);
+  const Tensor end = call.causal ? torch::arange(s - t + 1, s + 1, real) : torch::full({t}, double(s), real);
+  const Tensor begin = call.windowed() ? (end - call.form.window).clamp_min(0.0) : torch::zeros({1}, real);
+  if (!call.key_lengths_b.defined()) return (end - begin).unsqueeze(0);
+  const Tensor in_text = torch::minimum(end.unsqueeze(0), call.key_lengths_b.to(torch::kCPU, real).unsqueeze(1));
+  return (in_text - begin).clamp_min(1.0);
 }
 
 Tensor normalise_queries(const Tensor& q_bthd, const AttentionCall& call, const AttentionWeights& weights,
@@ -129,12 +131,16 @@ Tensor normalise_keys(const Tensor& k_bshd, const AttentionCall& call, const Att
 
 Tensor attend(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const Tensor& v_bshd, const AttentionCall& call,
               MaxLogits* max_logits) {
-  const int64_t n_heads = q_hat_bthd.size(2), t = q_hat_bthd.size(1), s = k_hat_bshd.size(1);
-  const Tensor v = repeat_heads(v_bshd, n_heads).transpose(1, 2);
+  const int64_t n_heads = q_hat_bthd.size(2), t = q_hat_bthd.size(1), s = k_hat_bshd.size(1), window = call.form.window;
   // PyTorch's own kernel where it has our mask and our dropout; without Python it has no meta kernel.
   const bool plain =
       call.dropout.rate <= 0.0 && call.form.soft_cap <= 0.0 && !max_logits && !call.key_lengths_b.defined();
-  if (plain && (!call.causal || t == s || t == 1) && !q_hat_bthd.is_meta()) {
+  // A token that is decoded alone needs no mask: it sees what is left of the keys.
+  if (plain && call.windowed() && t == 1 && s > window)
+    return attend(q_hat_bthd, k_hat_bshd.narrow(1, s - window, window), v_bshd.narrow(1, s - window, window), call);
+  const Tensor v = repeat_heads(v_bshd, n_heads).transpose(1, 2);
+  const bool masked = call.windowed() && window < s;
+  if (plain && !masked && (!call.causal || t == s || t == 1) && !q_hat_bthd.is_meta()) {
     const Tensor k = repeat_heads(k_hat_bshd, n_heads).transpose(1, 2);
     const bool triangle = call.causal && t == s && t > 1;
     return torch::scaled_dot_product_attention(scaled_queries(q_hat_bthd, s, call), k, v, /*attn_mask=*/{},
@@ -153,6 +159,8 @@ Tensor attention_logits(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, cons
   if (call.form.soft_cap > 0.0) logits = (logits / call.form.soft_cap).tanh() * call.form.soft_cap;
   constexpr double never = -std::numeric_limits<double>::infinity();
   if (call.causal) logits = logits + torch::full({t, s}, never, logits.options()).triu(s - t + 1);
+  if (call.windowed() && call.form.window < s)
+    logits = logits + torch::full({t, s}, never, logits.options()).tril(s - t - call.form.window);
   return call.key_lengths_b.defined() ? logits.masked_fill(padding(call.key_lengths_b, s), never) : logits;
 }
 

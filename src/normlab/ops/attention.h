@@ -44,9 +44,11 @@ struct AttentionCall {
   AttentionForm form = {};
   bool fused = false;  // our kernel, or PyTorch's
   const RopeTable* rope = nullptr;
-  bool causal = true;                // key j is visible to query i when j <= i + s - t
+  bool causal = true;                // key j is visible to query i when 0 <= i + s - t - j, below form.window if set
   torch::Tensor key_lengths_b = {};  // int64: keys after them are padding; undefined: none is
   Dropout dropout = {};
+
+  bool windowed() const { return causal && form.window > 0; }
 };
 
 // Where attention counts; null: not wanted.

@@ -106,6 +106,7 @@ c10::intrusive_ptr<FusedCall> make_fused_call(const FusedInputs& in, const Atten
   spec.d = d;
   spec.group = call->n_heads / call->n_kv_heads;
   spec.causal = of.causal;
+  spec.window = of.causal ? form.window : 0;
   spec.scale = static_cast<float>(form.logit_scale);
   spec.soft_cap = static_cast<float>(form.soft_cap);
   spec.row_scale = data(call->row_scale);

@@ -112,8 +112,9 @@ Tensor fused_cached_attention(const Tensor& qkv, int64_t n_heads, const Attentio
         keys(head, n_kv_heads, {from + q_row + head * d, row}, t, d, {k + first * kv_row + head * d, kv_row});
       for (int64_t i = 0; i < t; ++i) std::copy_n(from + i * row + q_row + kv_row, kv_row, v + (first + i) * kv_row);
       for (int64_t i = 0; i < t; ++i) {
-        DecodeAttention unit = decode_unit(call, n_heads, n_kv_heads, d, first + i + 1);
-        unit.q = q + i * q_row, unit.k = k, unit.v = v;
+        const int64_t oldest = keys_before_window(call, first + i + 1);
+        DecodeAttention unit = decode_unit(call, n_heads, n_kv_heads, d, first + i + 1 - oldest);
+        unit.q = q + i * q_row, unit.k = k + oldest * kv_row, unit.v = v + oldest * kv_row;
         unit.o = mutable_data(o) + (sequence * t + i) * q_row;
         decode_attention(unit, q + t * q_row);
       }
@@ -149,6 +150,10 @@ Tensor decoded_keys(const Tensor& k_r1hd, const AttentionCall& call, const Atten
                     int64_t position) {
   if (without_gradients(call)) return transformed(k_r1hd, key_rows(call, weights, position));
   return in_whole_vectors(k_r1hd, [&](const Tensor& k) { return normalise_keys(k, call, weights, position); });
+}
+
+int64_t keys_before_window(const AttentionCall& call, int64_t keys) {
+  return call.windowed() ? std::max<int64_t>(0, keys - call.form.window) : 0;
 }
 
 DecodeAttention decode_unit(const AttentionCall& call, int64_t n_heads, int64_t n_kv_heads, int64_t d, int64_t keys) {

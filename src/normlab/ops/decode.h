@@ -24,6 +24,9 @@ torch::Tensor decoded_queries(const torch::Tensor& q_r1hd, const AttentionCall& 
 torch::Tensor decoded_keys(const torch::Tensor& k_r1hd, const AttentionCall& call, const AttentionWeights& weights,
                            int64_t position);
 
+// How many of the first `keys` keys the last of them no longer sees.
+int64_t keys_before_window(const AttentionCall& call, int64_t keys);
+
 // The kernel's parameters of one row that sees `keys` keys; its pointers are the caller's.
 DecodeAttention decode_unit(const AttentionCall& call, int64_t n_heads, int64_t n_kv_heads, int64_t d, int64_t keys);
 

@@ -40,9 +40,15 @@ struct Scratch {
   }
 };
 
-ptrdiff_t visible_keys(const AttentionSpec& spec, const AttentionUnit& unit, ptrdiff_t i) {
-  if (!spec.causal) return unit.kv_len;
-  return std::clamp<ptrdiff_t>(i + spec.tk - spec.tq + 1, 0, unit.kv_len);
+// The keys that a query sees.
+struct Keys {
+  ptrdiff_t begin, end;
+};
+Keys visible_keys(const AttentionSpec& spec, const AttentionUnit& unit, ptrdiff_t i) {
+  if (!spec.causal) return {0, unit.kv_len};
+  const ptrdiff_t own = i + spec.tk - spec.tq;
+  return {std::clamp<ptrdiff_t>(spec.window > 0 ? own - spec.window + 1 : 0, 0, unit.kv_len),
+          std::clamp<ptrdiff_t>(own + 1, 0, unit.kv_len)};
 }
 
 void prepare_keys(const AttentionSpec& spec, const AttentionUnit& unit, const Scratch& s) {
@@ -79,7 +85,8 @@ double multiplier(const AttentionSpec& spec, const AttentionUnit& unit, ptrdiff_
 // logits[j] = S_ij after the soft-cap.
 void logits_of_row(const AttentionSpec& spec, const AttentionUnit& unit, ptrdiff_t head, ptrdiff_t i,
                    const Scratch& s) {
-  for (ptrdiff_t j = 0; j < visible_keys(spec, unit, i); ++j) {
+  const Keys keys = visible_keys(spec, unit, i);
+  for (ptrdiff_t j = keys.begin; j < keys.end; ++j) {
     double sum = 0.0;
     for (ptrdiff_t c = 0; c < spec.d; ++c)
       sum += multiplier(spec, unit, head, i, c) * s.q_hat[c] * s.k_hat[j * spec.d + c];
@@ -117,26 +124,26 @@ void count_row(const double* logits, ptrdiff_t keys, double lse, AttentionStats&
 void forward_row(const AttentionSpec& spec, const AttentionUnit& unit, ptrdiff_t head, ptrdiff_t i, const Scratch& s) {
   float* o = unit.o + head * spec.o_head + i * spec.o_row;
   float& lse = unit.lse[head * spec.tq + i];
-  const ptrdiff_t keys = visible_keys(spec, unit, i);
+  const auto [begin, end] = visible_keys(spec, unit, i);
   std::fill(o, o + spec.d, 0.0F);
   lse = std::numeric_limits<float>::infinity();
-  if (keys == 0) return;
+  if (begin == end) return;
 
   prepare_query(spec, unit, head, i, s);
   logits_of_row(spec, unit, head, i, s);
-  const double largest = *std::max_element(s.logits, s.logits + keys);
+  const double largest = *std::max_element(s.logits + begin, s.logits + end);
   double total = 0.0;
-  for (ptrdiff_t j = 0; j < keys; ++j) total += std::exp(s.logits[j] - largest);
+  for (ptrdiff_t j = begin; j < end; ++j) total += std::exp(s.logits[j] - largest);
   const double row_lse = largest + std::log(total);
-  for (ptrdiff_t j = 0; j < keys; ++j)
+  for (ptrdiff_t j = begin; j < end; ++j)
     s.weights[j] = std::exp(s.logits[j] - row_lse) * dropout_factor(spec, unit, head * spec.tq + i, j);
   for (ptrdiff_t c = 0; c < spec.d; ++c) {
     double sum = 0.0;
-    for (ptrdiff_t j = 0; j < keys; ++j) sum += s.weights[j] * unit.v[j * spec.v_row + c];
+    for (ptrdiff_t j = begin; j < end; ++j) sum += s.weights[j] * unit.v[j * spec.v_row + c];
     o[c] = static_cast<float>(sum);
   }
   lse = static_cast<float>(row_lse);
-  if (unit.stats) count_row(s.logits, keys, row_lse, unit.stats[head]);
+  if (unit.stats) count_row(s.logits + begin, end - begin, row_lse, unit.stats[head]);
 }
 
 // d_logits[j] = dL/dS_ij before the soft-cap; adds to dv.
@@ -145,7 +152,8 @@ void weights_backward(const AttentionSpec& spec, const AttentionUnit& unit, cons
   const float* o = unit.o + head * spec.o_head + i * spec.o_row;
   double delta = 0.0;
   for (ptrdiff_t c = 0; c < spec.d; ++c) delta += static_cast<double>(d_o[c]) * o[c];
-  for (ptrdiff_t j = 0; j < visible_keys(spec, unit, i); ++j) {
+  const Keys keys = visible_keys(spec, unit, i);
+  for (ptrdiff_t j = keys.begin; j < keys.end; ++j) {
     const double weight = std::exp(s.logits[j] - unit.lse[head * spec.tq + i]);
     const double kept = dropout_factor(spec, unit, head * spec.tq + i, j);
     double d_weight = 0.0;
@@ -168,11 +176,12 @@ void backward_row(const AttentionSpec& spec, const AttentionUnit& unit, const At
   const RowFactor factor = prepare_query(spec, unit, head, i, s);
   logits_of_row(spec, unit, head, i, s);
   weights_backward(spec, unit, grads.d_o + head * grads.do_head + i * grads.do_row, head, i, s);
+  const Keys keys = visible_keys(spec, unit, i);
   double d_gain = 0.0;  // of a gain shared by the channels
   for (ptrdiff_t c = 0; c < spec.d; ++c) {
     const double times = multiplier(spec, unit, head, i, c);
     double sum = 0.0;
-    for (ptrdiff_t j = 0; j < visible_keys(spec, unit, i); ++j) {
+    for (ptrdiff_t j = keys.begin; j < keys.end; ++j) {
       sum += s.d_logits[j] * s.k_hat[j * spec.d + c];
       s.dk[j * spec.d + c] += s.d_logits[j] * times * s.q_hat[c];
     }
