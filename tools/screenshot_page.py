@@ -18,30 +18,34 @@ from browser import Browser  # noqa: E402
 WIDTHS = {"light": (1280, False), "dark": (1280, True), "narrow": (390, False), "narrow-dark": (390, True)}
 COLOURS = 64
 
-parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("page")
-parser.add_argument("folder", type=pathlib.Path)
-parser.add_argument("--height", type=int, default=1150, help="of the window")
-parser.add_argument("--whole", action="store_true", help="all of the page, in parts")
-options = parser.parse_args()
-options.folder.mkdir(parents=True, exist_ok=True)
-
 
 def shrink(file):
     image = Image.open(io.BytesIO(file.read_bytes())).convert("RGB")
     image.quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
-browser = Browser()
-try:
-    for name, (width, dark) in WIDTHS.items():
-        browser.open(options.page, width, options.height, dark)
-        total = browser.evaluate("document.documentElement.scrollHeight")
-        parts = range(0, total, options.height) if options.whole else [0]
-        for i, top in enumerate(parts):
-            file = options.folder / (f"{name}-{i}.png" if options.whole else f"{name}.png")
-            browser.screenshot(file, x=0, y=top, width=width, height=min(options.height, total - top))
-            shrink(file)
-            print(file)
-finally:
-    browser.close()
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("page")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--height", type=int, default=1150, help="of the window")
+    parser.add_argument("--whole", action="store_true", help="all of the page, in parts")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    browser = Browser()
+    try:
+        for name, (width, dark) in WIDTHS.items():
+            browser.open(options.page, width, options.height, dark)
+            total = browser.evaluate("document.documentElement.scrollHeight")
+            parts = range(0, total, options.height) if options.whole else [0]
+            for i, top in enumerate(parts):
+                file = options.folder / (f"{name}-{i}.png" if options.whole else f"{name}.png")
+                browser.screenshot(file, x=0, y=top, width=width, height=min(options.height, total - top))
+                shrink(file)
+                print(file)
+    finally:
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

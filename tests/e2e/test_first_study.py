@@ -8,6 +8,7 @@ import time
 import pytest
 from browser import Browser
 from conftest import BINARY, ROOT, run
+from test_browser import SHOWN
 
 BUDGET = 60  # seconds; two schemes instead of four keep the models large enough to be trained at all
 
@@ -80,11 +81,19 @@ def test_the_page_as_it_stands(tmp_path):
         browser.open(page)
         assert browser.log == [] and browser.requests == [page.as_uri()]
         assert browser.evaluate("document.querySelectorAll('figure svg.chart').length") > 3
+        assert 0 < browser.evaluate("document.querySelector('.verdict').getBoundingClientRect().bottom") < 900
+        # The first chart has a curve of each scheme over the whole run.
+        assert browser.evaluate("document.querySelector('figure').id") == "loss"
+        lines = browser.evaluate(SHOWN.format("#loss .plot .line") + ".map(line => line.getBBox().width)")
+        plot = browser.evaluate(SHOWN.format("#loss .plot .hit") + "[0].getBBox().width")
+        assert len(lines) == 4 and min(lines) > 0.95 * plot
         shown = browser.evaluate("document.body.innerText")
+        verdict = browser.evaluate("document.querySelector('.verdict').innerText")
     finally:
         browser.close()
     assert "lp, p = 3, matched gain" in shown and "my.txt" in shown
-    assert " ".join(done.stdout.split("\nnote:")[0].split())[:60] in " ".join(shown.replace("\u00a0", " ").split())
+    said = " ".join(done.stdout.split())
+    assert len(verdict) > 40 and said.startswith(" ".join(verdict.replace("\u00a0", " ").split())), (verdict, said)
 
 
 def test_a_plan_is_shown_without_running(text, tmp_path):
