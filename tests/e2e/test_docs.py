@@ -9,6 +9,12 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 IMPORTED_NAMES = {"GPTConfig"}  # of other projects
 README_LIMIT = 8 * 1024  # bytes: what a newcomer reads to the end
 RESULTS = sorted((ROOT / "docs/results").rglob("*.md"))
+# What docs/licences.md calls the libraries that start so.
+LIBRARIES = {"libhwy": "Highway", "libz.": "zlib", "libutf8proc": "utf8proc", "libsentencepiece": "SentencePiece",
+             "libpcre2": "PCRE2", "libcpp-httplib": "cpp-httplib", "libcrypto": "OpenSSL", "libssl": "OpenSSL",
+             "libbrotli": "Brotli", "libtorch": "PyTorch", "libc10": "PyTorch", "libgomp": "libgomp", "libcu": "CUDA",
+             **dict.fromkeys(["linux-vdso", "ld-linux", "libc.", "libm.", "libstdc++", "libgcc_s", "librt", "libdl",
+                              "libpthread", "libutil"], "GNU C and C++ libraries")}
 
 
 def test_generated_pages_are_what_the_program_prints(tmp_path):
@@ -75,6 +81,17 @@ def test_every_reference_file_has_its_origin():
     page = (ROOT / "tests/reference/README.md").read_text()
     named = set(re.findall(r"`([\w-]+)\.safetensors`", page))
     assert named == {path.stem for path in (ROOT / "tests/reference").glob("*.safetensors")}
+
+
+@pytest.mark.parametrize("program", ["normlab", "normlab-torch"])
+def test_every_linked_library_has_its_licence(program):
+    page = (ROOT / "docs/licences.md").read_text()
+    needed = subprocess.run(["ldd", BINARY.resolve().with_name(program)], capture_output=True, text=True, check=True)
+    names = [line.split()[0].rsplit("/", 1)[-1] for line in needed.stdout.splitlines()]
+    assert len(names) > 10
+    for name in names:
+        known = [title for start, title in LIBRARIES.items() if name.startswith(start)]
+        assert known and known[0] in page, name
 
 
 def test_commands_in_the_documents_exist():
