@@ -32,10 +32,10 @@ class Scheme:
     source: str
     recommended: Mapping[str, str]  #: configuration keys that its authors train with
     sublayer: Literal["layer", "rms", "scale", "dyt", "none"]
-    placement: Literal["pre", "post", "branch"]
+    placement: Literal["pre", "post", "branch", "both"]
     sublayer_eps: float
     sublayer_scale: Literal["1", "1/sqrt(layer)"]
-    embedding: Literal["none", "fixnorm", "scaled"]
+    embedding: Literal["none", "fixnorm", "scaled", "sqrt_d"]
     residual: Literal["add", "lerp_unit", "lerp_nu", "lerp"]
     alpha_init: Factor
     alpha_sharing: Literal["channel", "layer"]

@@ -264,7 +264,7 @@ def test_bash_completes():
     assert complete("train", "--set", "optim.l") == ["optim.lr="]
     assert complete("train", "--set", "norm.p=3", "optim.l") == ["optim.lr="]
     assert complete("train", "--set", "norm.scheme", "=", "qk") == ["qknorm", "qk-clip"]
-    assert complete("train", "--set", "model.activation", "=") == ["gelu", "gelu_tanh", "relu", "swiglu"]
+    assert complete("train", "--set", "model.activation", "=") == ["gelu", "gelu_tanh", "relu", "swiglu", "geglu"]
     assert complete("schemes", "angp") == ["angpt"]
     assert complete("config", "explain", "norm.gain_") == [key for key in complete("config", "explain", "norm.")
                                                            if key.startswith("norm.gain_")] != []

@@ -1,4 +1,4 @@
-// GELU, ReLU and SwiGLU with bias and scale, against plain loops in double and in float.
+// GELU, ReLU, SwiGLU and GeGLU with bias and scale, against plain loops in double and in float.
 #include "normlab/kernels/activation.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ struct Case {
   size_t rows = 5, hidden = 64;
   bool bias = true, scale = false;
   double size = 1.0;
-  size_t cols() const { return kind == Activation::swiglu ? 2 * hidden : hidden; }
+  size_t cols() const { return is_gated(kind) ? 2 * hidden : hidden; }
 };
 
 struct Inputs {
@@ -41,6 +41,14 @@ T sigmoid(T z) {
   return T(1) / (T(1) + std::exp(-z));
 }
 
+// Its value and its slope.
+template <class T>
+std::pair<T, T> gelu_tanh(T z) {
+  const T root = T(0.7978845608028654), t = root * (z + T(0.044715) * z * z * z), tanh = std::tanh(t);
+  return {T(0.5) * z * (T(1) + tanh),
+          T(0.5) * (T(1) + tanh) + T(0.5) * z * (T(1) - tanh * tanh) * root * (T(1) + T(3 * 0.044715) * z * z)};
+}
+
 template <class T>
 Results<T> reference(const Case& c, const Inputs& in) {
   const size_t cols = c.cols();
@@ -62,13 +70,16 @@ Results<T> reference(const Case& c, const Inputs& in) {
         y = z * cdf(z);
         put(i, dy * (cdf(z) + z * std::exp(-z * z / T(2)) * T(0.3989422804014327)));
       } else if (c.kind == Activation::gelu_tanh) {
-        const T t = T(0.7978845608028654) * (z + T(0.044715) * z * z * z), tanh = std::tanh(t);
-        y = T(0.5) * z * (T(1) + tanh);
-        put(i, dy * (T(0.5) * (T(1) + tanh) +
-                     T(0.5) * z * (T(1) - tanh * tanh) * T(0.7978845608028654) * (T(1) + T(3 * 0.044715) * z * z)));
+        y = gelu_tanh(z).first;
+        put(i, dy * gelu_tanh(z).second);
       } else if (c.kind == Activation::relu) {
         y = std::max(z, T(0));
         put(i, z > T(0) ? dy : T(0));
+      } else if (c.kind == Activation::geglu) {
+        const auto [value, slope] = gelu_tanh(z_at(c.hidden + i));
+        y = z * value;
+        put(i, dy * value);
+        put(c.hidden + i, dy * z * slope);
       } else {
         const T gate = z_at(c.hidden + i), s = sigmoid(gate);
         y = z * gate * s;
@@ -128,10 +139,11 @@ void expect_case(const Case& c) {
   check(kTwin);
 }
 
-constexpr Activation kKinds[] = {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::swiglu};
+constexpr Activation kKinds[] = {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::swiglu,
+                                 Activation::geglu};
 
 TEST(Activation, ReferenceGradientsAreDifferences) {
-  for (const auto kind : {Activation::gelu, Activation::gelu_tanh, Activation::swiglu}) {
+  for (const auto kind : {Activation::gelu, Activation::gelu_tanh, Activation::swiglu, Activation::geglu}) {
     const Case c{.kind = kind, .rows = 3, .hidden = 5, .scale = true};
     Inputs in(c);
     const auto loss = [&] { return dot(reference<double>(c, in).y, in.dy); };

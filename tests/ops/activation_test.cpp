@@ -12,7 +12,8 @@ using torch::Tensor;
 
 TEST(Activate, FusedIsAsExactAsComposite) {
   torch::manual_seed(2);
-  for (const Activation kind : {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::swiglu})
+  for (const Activation kind :
+       {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::swiglu, Activation::geglu})
     for (const int64_t c : {2, 14, 66, 384}) {
       SCOPED_TRACE(enum_names<Activation>()[static_cast<size_t>(kind)] + " " + std::to_string(c));
       expect_as_exact(

@@ -53,8 +53,7 @@ class Affine(nn.Module):
 class Rope:
     """Rotary positions, for pairs of channels (2i, 2i + 1), "interleaved", or (i, i + d/2), "half"."""
 
-    def __init__(self, length: int, d_head: int, base: float, pairing: str):
-        frequency = base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    def __init__(self, length: int, frequency: Tensor, pairing: str):
         angle = torch.arange(length, dtype=torch.float64).unsqueeze(1) * frequency
         self.cos, self.sin, self.pairing = angle.cos().float(), angle.sin().float(), pairing
 

@@ -17,6 +17,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "relu": F.relu,
     "swiglu": F.silu,
+    "geglu": lambda x: F.gelu(x, approximate="tanh"),
 }
 
 
@@ -25,7 +26,7 @@ class Mlp(nn.Module):
         super().__init__()
         d_model, d_ff = model["d_model"], model["d_ff"]
         self.activation, self.dropout = ACTIVATIONS[model["activation"]], model["mlp_dropout"]
-        self.gated = model["activation"] == "swiglu"
+        self.gated = model["activation"] in ("swiglu", "geglu")
         hidden = (2 if self.gated else 1) * d_ff
         self.add_module("in", Linear(d_model, hidden, model["bias"], norm["sigma_reparam"]))  # a word of Python
         self.out = Linear(d_ff, d_model, model["bias"], norm["sigma_reparam"])
@@ -62,6 +63,9 @@ class Block(nn.Module):
             self.cross = Attention(model, norm, length, layer, cross=True)
         self.mlp_norm = StreamNorm(model["d_model"], model["bias"], norm, layer)
         self.mlp = Mlp(model, norm)
+        if self.placement == "both":
+            for name in ("attn", "mlp", *(["cross"] if cross else [])):
+                self.add_module(f"{name}_branch_norm", StreamNorm(model["d_model"], model["bias"], norm, layer))
         if self.residual != "add":
             alpha = factor_value(norm["alpha_init"], n_layers=model["n_layers"])
             self.ratio = alpha / factor_value(norm["stored_scale"], d_model=model["d_model"], init=alpha)
@@ -76,7 +80,9 @@ class Block(nn.Module):
         step = (1.0 - alpha) * h + alpha * branch
         return step * (alpha**2 + (1.0 - alpha) ** 2).rsqrt() if self.residual == "lerp_nu" else step
 
-    def add(self, x: Tensor, norm: StreamNorm, branch: Callable[[Tensor], Tensor]) -> Tensor:
+    def add(self, x: Tensor, name: str, branch: Callable[[Tensor], Tensor]) -> Tensor:
+        norm = self.get_submodule(f"{name}_norm")
+
         def dropped(y: Tensor) -> Tensor:
             return F.dropout(y, self.dropout, self.training)
 
@@ -84,6 +90,8 @@ class Block(nn.Module):
             return x + dropped(branch(norm(x)))
         if self.placement == "post":
             return norm(x + dropped(branch(x)))
+        if self.placement == "both":
+            return x + dropped(self.get_submodule(f"{name}_branch_norm")(branch(norm(x))))
         return x + dropped(norm(branch(x)))
 
     def forward(
@@ -109,7 +117,7 @@ class Block(nn.Module):
         if self.residual != "add":
             x = self.lerp(x, F.dropout(attend(x), self.dropout, self.training), self.alpha_attn, self.first)
             return self.lerp(x, F.dropout(self.mlp(x), self.dropout, self.training), self.alpha_mlp, False)
-        x = self.add(x, self.attn_norm, attend)
+        x = self.add(x, "attn", attend)
         if memory is not None:
-            x = self.add(x, self.cross_norm, attend_memory)
-        return self.add(x, self.mlp_norm, self.mlp)
+            x = self.add(x, "cross", attend_memory)
+        return self.add(x, "mlp", self.mlp)

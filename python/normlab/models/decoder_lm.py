@@ -28,11 +28,13 @@ class DecoderLM(nn.Module):
         self.config, self.tokenizer = config, tokenizer
         self.seq_len, self.dropout, self.cap = model["seq_len"], model["dropout"], norm["output_soft_cap"]
         self.embedding = Embedding(tokenizer.vocab_size, model["d_model"], norm["embedding"])
-        self.input_scale = math.sqrt(model["d_model"]) if norm["embedding"] == "fixnorm" else 1.0
-        self.positions, self.rope = Positions(model), rope_of(model)
+        self.input_scale = math.sqrt(model["d_model"]) if norm["embedding"] in ("fixnorm", "sqrt_d") else 1.0
+        self.positions = Positions(model)
         shared = norm["gain"] == "model" and norm["learn_gain"]
         self.qk_gain = nn.Parameter(torch.ones(1)) if shared else None
         self.layers = nn.ModuleList(Block(model, norm, layer, self.seq_len) for layer in range(model["n_layers"]))
+        ropes = {local: rope_of(model, local) for local in (False, True)}
+        self.ropes = [ropes[layer.attn.window > 0] for layer in self.layers]
         post = norm["placement"] == "post"
         self.final_norm = nn.Identity() if post else StreamNorm(model["d_model"], model["bias"], norm)
         self.head = None if model["tied_head"] else nn.Linear(model["d_model"], tokenizer.vocab_size, bias=False)
@@ -49,7 +51,7 @@ class DecoderLM(nn.Module):
         x = self.positions(self.embedding(tokens, self.input_scale), first)
         x = F.dropout(x, self.dropout, self.training)
         for i, layer in enumerate(self.layers):
-            x = layer(x, model_gain=self.qk_gain, rope=self.rope, cache=caches[i] if caches else None)
+            x = layer(x, model_gain=self.qk_gain, rope=self.ropes[i], cache=caches[i] if caches else None)
         table = self.embedding.weight if self.head is None else self.head.weight
         z = F.linear(self.final_norm(x), self.embedding.rows(table))
         if self.s_z is not None:

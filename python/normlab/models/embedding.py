@@ -54,7 +54,23 @@ def sinusoids(kind: str, length: int, width: int) -> Tensor:
     return torch.sin(angle + odd * (math.pi / 2 if kind == "sinusoidal" else 0.0)).float()
 
 
-def rope_of(model: Section) -> Rope | None:
+def rope_of(model: Section, local: bool = False) -> Rope | None:
+    """Rotary positions, ``local`` of the layers with a window; runs of earlier versions know neither these nor scaling."""
     if model["positions"] != "rope":
         return None
-    return Rope(model["seq_len"], model["d_head"], model["rope_base"], model["rope_pairing"])
+    own = local and model.get("rope_base_local", 0.0) > 0.0
+    base = model["rope_base_local"] if own else model["rope_base"]
+    frequency = base ** (-torch.arange(0, model["d_head"], 2, dtype=torch.float64) / model["d_head"])
+    if not own:
+        frequency = scaled_frequency(model, frequency)
+    return Rope(model["seq_len"], frequency, model["rope_pairing"])
+
+
+def scaled_frequency(model: Section, frequency: Tensor) -> Tensor:
+    """Divided by the factor: all, or as in Llama 3.1 those of waves that are long for the original length."""
+    kind = model.get("rope_scaling", "none")
+    if kind == "none":
+        return frequency
+    turns = frequency * (model["rope_original_len"] / (2.0 * math.pi))
+    kept = ((turns - 1.0) / 3.0).clamp(0.0, 1.0) if kind == "llama3" else 0.0
+    return frequency * (kept + (1.0 - kept) / model["rope_factor"])

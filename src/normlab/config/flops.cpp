@@ -26,7 +26,7 @@ double flops_of_token(const ModelConfig& model, int vocab_size) {
 double matrix_entries(const ModelConfig& model, int vocab_size) {
   const double d = model.d_model, channels = model.d_head;
   const double qkv = d * channels * (model.n_heads + 2 * model.n_kv_heads), out = d * channels * model.n_heads;
-  const double mlp = d * model.d_ff * (model.activation == Activation::swiglu ? 3 : 2);
+  const double mlp = d * model.d_ff * (is_gated(model.activation) ? 3 : 2);
   return model.n_layers * (qkv + out + mlp) + vocab_size * d;
 }
 

@@ -12,12 +12,16 @@ std::vector<std::string> enum_names<RopePairing>() {
 
 template <>
 std::vector<std::string> enum_names<Activation>() {
-  return {"gelu", "gelu_tanh", "relu", "swiglu"};
+  return {"gelu", "gelu_tanh", "relu", "swiglu", "geglu"};
 }
 
 template <>
 std::vector<std::string> enum_names<Positions>() {
   return {"learned", "sinusoidal", "rope", "sine"};
+}
+template <>
+std::vector<std::string> enum_names<RopeScaling>() {
+  return {"none", "linear", "llama3"};
 }
 template <>
 std::vector<std::string> enum_names<InitRule>() {
@@ -44,12 +48,25 @@ void list_fields(ModelConfig& c, FieldList& list) {
   list.integer("global_every", c.global_every, {.min = 0, .max = 1000},
                "every so many layers, one sees all keys (Gemma 2: 2, Gemma 3: 6); 0 = none does")
       .read_if("model.window!=0");
-  list.choice("activation", c.activation, "of the MLP; gelu is exact, gelu_tanh is GPT-2's, swiglu is up * silu(gate)");
+  list.choice(
+      "activation", c.activation,
+      "of the MLP; gelu is exact, gelu_tanh is GPT-2's, swiglu is up * silu(gate), geglu is up * gelu_tanh(gate)");
   list.choice("positions", c.positions, "position encoding; sine: sines in all columns, no cosines");
   list.choice("rope_pairing", c.rope_pairing, "RoPE rotates channels (2i, 2i + 1), interleaved, or (i, i + d/2), half")
       .read_if("model.positions=rope");
   list.real("rope_base", c.rope_base, {.min = 1.0, .open_min = true}, "base of RoPE's frequencies")
       .read_if("model.positions=rope");
+  list.real("rope_base_local", c.rope_base_local, {.min = 0.0},
+            "base in layers with a window, without scaling (Gemma 3); 0 = as in the others")
+      .read_if("model.positions=rope and model.window!=0");
+  list.choice("rope_scaling", c.rope_scaling,
+              "for texts longer than trained on; linear: frequencies / factor; llama3: low frequencies only")
+      .read_if("model.positions=rope");
+  list.real("rope_factor", c.rope_factor, {.min = 1.0}, "by which scaling divides frequencies")
+      .read_if("model.rope_scaling!=none");
+  list.integer("rope_original_len", c.rope_original_len, {.min = 1, .max = 1 << 24},
+               "llama3 scales waves longer than this, and by less those down to a quarter of it")
+      .read_if("model.rope_scaling=llama3");
   list.flag("bias", c.bias, "biases in linear maps and LayerNorms");
   list.flag("tied_head", c.tied_head, "the output head is the token embedding").read_if("translation.source=");
   list.real("dropout", c.dropout, {.min = 0.0, .max = 0.99}, "rate after embedding, on attention and on each branch");

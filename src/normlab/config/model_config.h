@@ -9,6 +9,7 @@
 namespace normlab {
 
 enum class Positions { learned, sinusoidal, rope, sine };
+enum class RopeScaling { none, linear, llama3 };
 enum class InitRule { nanogpt, gpt2, small };
 enum class Kernels { best, fused, composite };
 
@@ -26,6 +27,10 @@ struct ModelConfig {
   Positions positions = Positions::learned;
   RopePairing rope_pairing = RopePairing::half;
   double rope_base = 10000.0;
+  double rope_base_local = 0.0;
+  RopeScaling rope_scaling = RopeScaling::none;
+  double rope_factor = 8.0;
+  int rope_original_len = 8192;
   bool bias = false;
   bool tied_head = true;
   double dropout = 0.0;

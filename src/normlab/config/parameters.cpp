@@ -36,14 +36,16 @@ class ParameterList {
   }
 
   void add_block(const std::string& name) {
-    const int64_t heads = c_.n_heads + 2 * c_.n_kv_heads,
-                  hidden = (c_.activation == Activation::swiglu ? 2 : 1) * c_.d_ff;
+    const int64_t heads = c_.n_heads + 2 * c_.n_kv_heads, hidden = (is_gated(c_.activation) ? 2 : 1) * c_.d_ff;
+    const bool both = s_.placement == NormPlacement::both;
     add_norm(name + ".attn_norm");
+    if (both) add_norm(name + ".attn_branch_norm");
     add_linear(name + ".attn.qkv", heads * c_.d_head, c_.d_model, Role::weight);
     add_linear(name + ".attn.out", c_.d_model, c_.n_heads * c_.d_head, Role::residual_weight);
     add_qk(name + ".attn");
     add_alpha(name + ".alpha_attn");
     add_norm(name + ".mlp_norm");
+    if (both) add_norm(name + ".mlp_branch_norm");
     add_linear(name + ".mlp.in", hidden, c_.d_model, Role::weight);
     add_linear(name + ".mlp.out", c_.d_model, c_.d_ff, Role::residual_weight);
     if (s_.map_scale == MapScale::s_uv) add(name + ".mlp.s_uv", {hidden}, Role::scale, 1.0);

@@ -108,7 +108,7 @@ void Absorption::absorb_sigma() {
 
 void Absorption::absorb_map_scale() {
   const ModelConfig& c = result_.config;
-  const bool gated = c.activation == Activation::swiglu;
+  const bool gated = is_gated(c.activation);
   if (result_.scheme.map_scale == MapScale::s_uv) {
     for (int i = 0; i < c.n_layers; ++i)
       scale_outputs(layer(i, "mlp.in"), take(layer(i, "mlp.s_uv")) * std::sqrt(double(c.d_model)));
@@ -215,6 +215,12 @@ void Absorption::absorb_output() {
     at("embedding.weight") = at("embedding.weight") * take("embedding.scale");
     result_.scheme.embedding = EmbeddingNorm::none;
     absorbed("the scale of the embedding into its rows");
+  }
+  if (result_.scheme.embedding == EmbeddingNorm::sqrt_d) {
+    untie();
+    at("embedding.weight") = at("embedding.weight") * std::sqrt(double(result_.config.d_model));
+    result_.scheme.embedding = EmbeddingNorm::none;
+    absorbed("sqrt(d_model) into the rows of the embedding");
   }
   if (result_.scheme.output_scale == OutputScale::s_z) {
     untie();

@@ -67,10 +67,11 @@ Absorbed absorbed_or_same(DecoderLm& model) {
   }
 }
 
-// GPT-2 of transformers always has biases, Qwen3 always has gains of q and k.
+// GPT-2 of transformers always has biases, Qwen3 and Gemma 3 always have gains of q and k.
 DecoderLm in_form(Absorbed model, const std::string& type, RopePairing pairing, int vocab_size) {
   if (type == "gpt2") model.config.bias = true;
-  if (type == "qwen3" && model.scheme.qk_affine == QkAffine::none) model.scheme.qk_affine = QkAffine::shared;
+  if ((type == "qwen3" || type == "gemma3_text") && model.scheme.qk_affine == QkAffine::none)
+    model.scheme.qk_affine = QkAffine::shared;
   to_pairs(model, pairing);
   to_one_epsilon(model);
   ModelConfig config = model.config;

@@ -72,6 +72,7 @@ const Importer& names_of(const std::string& type) {
 // What llama.cpp's architecture of that name lacks for the model; empty: nothing.
 std::string why_not_gguf(const HfForm& form, const ModelConfig& c) {
   if (form.type == "normlab") return form.reason;
+  if (c.positions == Positions::rope && c.rope_scaling != RopeScaling::none) return "rotary positions are scaled";
   if (form.type == "gpt2" && c.activation != Activation::gelu_tanh)
     return "the gpt2 of llama.cpp has the activation gelu_tanh only";
   if (form.type == "olmo2" && c.n_heads * c.d_head != c.d_model)

@@ -88,7 +88,7 @@ bool is_ignored(const std::string& name, bool tied) {
 }  // namespace
 
 const std::vector<std::string>& hf_model_types() {
-  static const std::vector<std::string> types = {"gpt2", "llama", "olmo2", "qwen3"};
+  static const std::vector<std::string> types = {"gemma2", "gemma3_text", "gpt2", "llama", "olmo2", "qwen3"};
   return types;
 }
 

@@ -32,7 +32,8 @@ NamedTensors named_tensors(DecoderLm& model, const std::string& type) {
   }();
   const ImportedShape shape{model.config(), model.scheme(), model.vocab_size()};
   for (const NameMatch& match : match_names(find_importer(type), shape, model)) {
-    const Tensor part = ours.at(match.ours).detach().narrow(0, match.first_row, match.rows);
+    const Tensor rows = ours.at(match.ours).detach().narrow(0, match.first_row, match.rows);
+    const Tensor part = match.plus_one ? rows - 1.0 : rows;
     out.emplace_back(match.theirs, (match.transposed ? part.t() : part).contiguous());
   }
   return out;
@@ -92,8 +93,11 @@ std::string hf_tokenizer_json(const Tokenizer& tokenizer) {
 }
 
 ModelExport export_to_hf(const fs::path& folder, DecoderLm& model, const Tokenizer& tokenizer) {
-  Absorbed absorbed = absorbed_or_same(model);
-  ModelExport result{.form = hf_form(absorbed.config, absorbed.scheme)};
+  const HfForm gemma = gemma_form(model.config(), model.scheme());
+  Absorbed absorbed = gemma.type.empty()
+                          ? absorbed_or_same(model)
+                          : Absorbed{.config = model.config(), .scheme = model.scheme(), .tensors = model.state()};
+  ModelExport result{.form = gemma.type.empty() ? hf_form(absorbed.config, absorbed.scheme) : gemma};
   const bool own_file = result.form.type == "normlab";
   DecoderLm out = own_file ? model : in_form(absorbed, result.form.type, RopePairing::half, tokenizer.vocab_size());
   if (!own_file) result.absorbed = absorbed.absorbed;

@@ -32,7 +32,7 @@ std::string why_not_gpt2(const ModelConfig& c, const NormScheme& s) {
   if (s.sublayer != SublayerNorm::layer || s.placement != NormPlacement::pre)
     return "it has no LayerNorm before branches";
   if (s.qk != QkNorm::none) return "queries and keys are normalised";
-  if (c.activation == Activation::swiglu) return "the activation is swiglu";
+  if (is_gated(c.activation)) return "the activation is gated";
   if (c.n_kv_heads != c.n_heads || c.n_heads * c.d_head != c.d_model) return "the heads do not make up d_model";
   return "";
 }
@@ -92,10 +92,21 @@ ordered_json gpt2_config(const ModelConfig& c, const NormScheme& s) {
           {"resid_pdrop", 0.0}};
 }
 
+ordered_json rope_parameters(const ModelConfig& c) {
+  if (c.rope_scaling == RopeScaling::none) return {{"rope_type", "default"}, {"rope_theta", c.rope_base}};
+  if (c.rope_scaling == RopeScaling::linear)
+    return {{"rope_type", "linear"}, {"rope_theta", c.rope_base}, {"factor", c.rope_factor}};
+  return {{"rope_type", "llama3"},   {"rope_theta", c.rope_base},
+          {"factor", c.rope_factor}, {"low_freq_factor", 1.0},
+          {"high_freq_factor", 4.0}, {"original_max_position_embeddings", c.rope_original_len}};
+}
+
 ordered_json rope_decoder_config(const std::string& type, const ModelConfig& c, const NormScheme& s) {
-  const char* architecture = type == "llama"   ? "LlamaForCausalLM"
-                             : type == "qwen3" ? "Qwen3ForCausalLM"
-                                               : "Olmo2ForCausalLM";
+  const char* architecture = type == "llama"    ? "LlamaForCausalLM"
+                             : type == "qwen3"  ? "Qwen3ForCausalLM"
+                             : type == "olmo2"  ? "Olmo2ForCausalLM"
+                             : type == "gemma2" ? "Gemma2ForCausalLM"
+                                                : "Gemma3ForCausalLM";
   ordered_json out = {{"architectures", {architecture}},
                       {"hidden_size", c.d_model},
                       {"intermediate_size", c.d_ff},
@@ -108,12 +119,52 @@ ordered_json rope_decoder_config(const std::string& type, const ModelConfig& c, 
                       {"rms_norm_eps", s.sublayer_eps},
                       {"attention_bias", c.bias},
                       {"rope_theta", c.rope_base},
-                      {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", c.rope_base}}}};
+                      {"rope_parameters", rope_parameters(c)}};
   if (type == "llama") out["mlp_bias"] = c.bias;
   return out;
 }
 
+ordered_json gemma_config(const std::string& type, const ModelConfig& c, const NormScheme& s) {
+  ordered_json out = rope_decoder_config(type, c, s);
+  out.erase("hidden_act");
+  out["hidden_activation"] = "gelu_pytorch_tanh";
+  const double scale = value_of(s.logit_scale, {c.d_head, c.d_model}), scalar = 1.0 / (scale * scale);
+  if (std::abs(scalar - std::round(scalar)) < 1e-9 * scalar)
+    out["query_pre_attn_scalar"] = std::llround(scalar);  // transformers wants a whole number as one
+  else
+    out["query_pre_attn_scalar"] = scalar;
+  const auto cap = [](double value) { return value > 0.0 ? ordered_json(value) : ordered_json(nullptr); };
+  out["attn_logit_softcapping"] = cap(s.soft_cap);
+  out["final_logit_softcapping"] = cap(s.output_soft_cap);
+  out["sliding_window"] = c.window > 0 ? c.window : c.seq_len;
+  out["layer_types"] = ordered_json::array();
+  for (int layer = 0; layer < c.n_layers; ++layer)
+    out["layer_types"].push_back(window_of_layer(c, layer) > 0 ? "sliding_attention" : "full_attention");
+  if (type == "gemma2") return out;
+  const double local = c.rope_base_local > 0.0 ? c.rope_base_local : c.rope_base;
+  out["rope_local_base_freq"] = local;
+  out["rope_parameters"] = {{"full_attention", rope_parameters(c)},
+                            {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", local}}}};
+  return out;
+}
+
 }  // namespace
+
+HfForm gemma_form(const ModelConfig& c, const NormScheme& s) {
+  const bool stream = s.sublayer == SublayerNorm::rms && s.placement == NormPlacement::both &&
+                      s.embedding == EmbeddingNorm::sqrt_d && s.residual == Residual::add &&
+                      s.map_scale == MapScale::none && !s.sigma_reparam && s.output_scale == OutputScale::none;
+  const bool shape = c.positions == Positions::rope && c.activation == Activation::geglu && !c.bias;
+  if (!stream || !shape || s.row_scale != RowScale::one || s.gain != GainSharing::none) return {};
+  const bool rms = s.qk == QkNorm::rms && s.scope == QkScope::head && s.qk_affine != QkAffine::own &&
+                   s.order == QkOrder::before_rope && s.soft_cap == 0.0;
+  const char* common = "norms before and after branches, geglu, the embedding times sqrt(d_model)";
+  // With its own base, layers with a window would keep the unscaled frequencies, and without one they would not.
+  const bool scaled = c.rope_scaling != RopeScaling::none && c.window > 0 && c.rope_base_local == 0.0;
+  if (rms && !scaled) return {"gemma3_text", concat(common, ", an RMS norm of q and k over a head")};
+  if (s.qk == QkNorm::none && c.rope_base_local == 0.0) return {"gemma2", common};
+  return {};
+}
 
 HfForm hf_form(const ModelConfig& c, const NormScheme& s) {
   if (const std::string reason = beyond_all(c, s); !reason.empty()) return {"normlab", reason};
@@ -143,6 +194,8 @@ ordered_json hf_config(const std::string& type, const ModelConfig& model, const 
            {"model", section(model_fields)},
            {"norm", section(norm_fields)},
            {"max_position_embeddings", model.seq_len}};
+  } else if (type.starts_with("gemma")) {
+    out = gemma_config(type, model, norm);
   } else if (type != "gpt2") {
     out = rope_decoder_config(type, model, norm);
   }

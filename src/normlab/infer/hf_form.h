@@ -10,11 +10,15 @@
 namespace normlab {
 
 struct HfForm {
-  std::string type;    // "llama", "qwen3", "olmo2" or "gpt2"; "normlab" with the modelling file
+  // "llama", "qwen3", "olmo2", "gpt2", "gemma2" or "gemma3_text"; "normlab" with the modelling file
+  std::string type;
   std::string reason;  // why this one
 };
 // Of a model whose constants and gains are absorbed as far as they can be (absorb.h).
 HfForm hf_form(const ModelConfig& model, const NormScheme& norm);
+
+// The same for Gemma 2 and 3, of a model as it is: absorbing would untie its head. An empty type: it is neither.
+HfForm gemma_form(const ModelConfig& model, const NormScheme& norm);
 
 // config.json. `type` is one of hf_form's; of "normlab" it holds the sections [model] and [norm] of a run.
 nlohmann::ordered_json hf_config(const std::string& type, const ModelConfig& model, const NormScheme& norm,

@@ -58,7 +58,8 @@ std::vector<NameMatch> match_names(const Importer& importer, const ImportedShape
       const auto ours = tensors.find(replace_all(row.ours, "{i}", concat(layer)));
       if (ours == tensors.end()) continue;  // a bias the model does not have
       const auto [first, rows] = rows_of(row.part, model.config(), ours->second.size(0));
-      matches.push_back({replace_all(row.theirs, "{i}", concat(layer)), ours->first, first, rows, row.transposed});
+      matches.push_back(
+          {replace_all(row.theirs, "{i}", concat(layer)), ours->first, first, rows, row.transposed, row.plus_one});
     }
   }
   return matches;
@@ -73,13 +74,16 @@ DecoderLm import_model(const Importer& importer, const ImportedShape& shape, con
   torch::NoGradGuard no_grad;
   std::set<std::string> used;
   for (const NameMatch& match : match_names(importer, shape, model)) {
-    const Tensor stored = load_tensor(source.at(match.theirs));
+    const TensorView view = source.at(match.theirs);
+    const Tensor stored = load_tensor(view);
+    release_pages(view);
     const Tensor theirs = match.transposed && stored.dim() == 2 ? stored.t() : stored;
     const Tensor ours = tensors.at(match.ours).narrow(0, match.first_row, match.rows);
     if (ours.sizes() != theirs.sizes())
       throw DataError(source.where, concat("'", match.theirs, "' is ", c10::str(theirs.sizes()), ", expected ",
                                            c10::str(ours.sizes()), "."));
     ours.copy_(theirs);
+    if (match.plus_one) ours.add_(1.0);
     used.insert(match.theirs);
   }
   for (const std::string& name : source.names)

@@ -26,6 +26,7 @@ struct NameRow {
   std::string ours;
   RowPart part = RowPart::all;
   bool transposed = false;  // theirs is [in, out]
+  bool plus_one = false;    // theirs is our gain less 1
 };
 
 struct Importer {
@@ -50,7 +51,7 @@ ImportedShape read_shape(const Importer& importer, const std::string& config_jso
 struct NameMatch {
   std::string theirs, ours;
   int64_t first_row = 0, rows = 0;  // of our tensor
-  bool transposed = false;
+  bool transposed = false, plus_one = false;
 };
 // Every foreign name that the model has a tensor for, with layers filled in.
 std::vector<NameMatch> match_names(const Importer& importer, const ImportedShape& shape, DecoderLm& model);

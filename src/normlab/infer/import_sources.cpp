@@ -2,26 +2,14 @@
 #include <nlohmann/json.hpp>
 
 #include "normlab/base/error.h"
-#include "normlab/base/json.h"
 #include "normlab/base/text.h"
-#include "normlab/infer/import.h"
+#include "normlab/infer/import_hugging_face.h"
 #include "normlab/infer/import_translation.h"
 
 namespace normlab {
 namespace {
 
 using nlohmann::json;
-
-json parse_config(const std::string& source, const std::string& text) {
-  const json config = parse_json(text);
-  if (!config.is_object()) throw DataError(source, "the configuration is not a JSON object.");
-  return config;
-}
-
-void require(const json& config, const char* key, const json& expected) {
-  if (config.contains(key) && config[key] != expected)
-    throw DataError(key, concat("got ", config[key].dump(), "; only ", expected.dump(), " can be imported."));
-}
 
 // karpathy/nanoGPT model.py
 ImportedShape nanogpt_shape(const std::string& text) {
@@ -62,116 +50,6 @@ ImportedShape ngpt_shape(const std::string& text) {
   shape.model.tied_head = false;
   return shape;
 }
-
-// What the decoders of Hugging Face transformers have in common; the norm is the caller's.
-ImportedShape hugging_face_shape(const json& c, const NormScheme& norm) {
-  require(c, "hidden_act", "silu");
-  ImportedShape shape{.model = {}, .norm = norm, .vocab_size = size_in(c, "vocab_size")};
-  shape.norm.sublayer = SublayerNorm::rms;
-  shape.norm.sublayer_eps = c.at("rms_norm_eps");
-  shape.model.n_layers = size_in(c, "num_hidden_layers");
-  shape.model.n_heads = size_in(c, "num_attention_heads");
-  shape.model.n_kv_heads = c.contains("num_key_value_heads") ? size_in(c, "num_key_value_heads") : shape.model.n_heads;
-  shape.model.d_model = size_in(c, "hidden_size");
-  if (c.contains("head_dim") && c["head_dim"].is_number()) shape.model.d_head = size_in(c, "head_dim");
-  shape.model.d_ff = size_in(c, "intermediate_size");
-  shape.model.seq_len = size_in(c, "max_position_embeddings");
-  shape.model.activation = Activation::swiglu;
-  shape.model.positions = Positions::rope;
-  shape.model.bias = c.value("attention_bias", false);
-  shape.model.tied_head = c.value("tie_word_embeddings", false);
-  if (c.contains("rope_scaling") && !c["rope_scaling"].is_null() && !c.contains("rope_parameters"))
-    require(c["rope_scaling"], "rope_type", "default");
-  require(c, "partial_rotary_factor", 1.0);
-  const json rope =
-      c.contains("rope_parameters") && c["rope_parameters"].is_object() ? c["rope_parameters"] : json::object();
-  require(rope, "rope_type", "default");
-  shape.model.rope_base = rope.value("rope_theta", c.value("rope_theta", 10000.0));
-  return shape;
-}
-
-ImportedShape llama_shape(const std::string& text) {
-  const json c = parse_config("llama", text);
-  require(c, "mlp_bias", c.value("attention_bias", false));
-  return hugging_face_shape(c, find_scheme("none"));
-}
-
-// RMS norm of q and k over a head with the epsilon of the other norms.
-ImportedShape qwen3_shape(const std::string& text) {
-  const json c = parse_config("qwen3", text);
-  require(c, "attention_bias", false);
-  require(c, "use_sliding_window", false);
-  ImportedShape shape = hugging_face_shape(c, find_scheme("rms"));
-  shape.norm.qk_eps = c.at("rms_norm_eps");
-  return shape;
-}
-
-// RMS norm of q and k over all heads, RMS norm after each branch.
-ImportedShape olmo2_shape(const std::string& text) {
-  const json c = parse_config("olmo2", text);
-  require(c, "attention_bias", false);
-  ImportedShape shape = hugging_face_shape(c, find_scheme("olmo2"));
-  shape.norm.qk_eps = c.at("rms_norm_eps");
-  return shape;
-}
-
-// GPT-2 of Hugging Face transformers: LayerNorm with biases, learned positions, weights of linear maps as [in, out].
-ImportedShape gpt2_shape(const std::string& text) {
-  const json c = parse_config("gpt2", text);
-  require(c, "scale_attn_weights", true);
-  require(c, "scale_attn_by_inverse_layer_idx", false);
-  require(c, "add_cross_attention", false);
-  ImportedShape shape{.model = {}, .norm = find_scheme("none"), .vocab_size = size_in(c, "vocab_size")};
-  const std::string activation = c.value("activation_function", "gelu_new");
-  if (activation == "gelu_new" || activation == "gelu_pytorch_tanh")
-    shape.model.activation = Activation::gelu_tanh;
-  else if (activation == "gelu" || activation == "relu")
-    shape.model.activation = activation == "gelu" ? Activation::gelu : Activation::relu;
-  else
-    throw DataError("activation_function",
-                    concat("got '", activation, "'; only gelu_new, gelu_pytorch_tanh, gelu and relu can be imported."));
-  shape.norm.sublayer_eps = c.value("layer_norm_epsilon", 1e-5);
-  shape.model.n_layers = size_in(c, "n_layer");
-  shape.model.n_heads = size_in(c, "n_head");
-  shape.model.d_model = size_in(c, "n_embd");
-  if (c.contains("n_inner") && !c["n_inner"].is_null()) shape.model.d_ff = size_in(c, "n_inner");
-  shape.model.seq_len = size_in(c, "n_positions");
-  shape.model.bias = true;
-  shape.model.tied_head = c.value("tie_word_embeddings", true);
-  return shape;
-}
-
-// Names that Llama, Qwen3 and OLMo 2 share; theirs differ in the norms around the sublayers.
-std::vector<NameRow> hugging_face_names(std::vector<NameRow> norms) {
-  std::vector<NameRow> names = {
-      {"model.embed_tokens.weight", "embedding.weight"},
-      {"model.layers.{i}.self_attn.q_proj.weight", "layers.{i}.attn.qkv.weight", RowPart::q},
-      {"model.layers.{i}.self_attn.k_proj.weight", "layers.{i}.attn.qkv.weight", RowPart::k},
-      {"model.layers.{i}.self_attn.v_proj.weight", "layers.{i}.attn.qkv.weight", RowPart::v},
-      {"model.layers.{i}.self_attn.q_proj.bias", "layers.{i}.attn.qkv.bias", RowPart::q},
-      {"model.layers.{i}.self_attn.k_proj.bias", "layers.{i}.attn.qkv.bias", RowPart::k},
-      {"model.layers.{i}.self_attn.v_proj.bias", "layers.{i}.attn.qkv.bias", RowPart::v},
-      {"model.layers.{i}.self_attn.q_norm.weight", "layers.{i}.attn.q_norm.weight"},
-      {"model.layers.{i}.self_attn.k_norm.weight", "layers.{i}.attn.k_norm.weight"},
-      {"model.layers.{i}.self_attn.o_proj.weight", "layers.{i}.attn.out.weight"},
-      {"model.layers.{i}.self_attn.o_proj.bias", "layers.{i}.attn.out.bias"},
-      {"model.layers.{i}.mlp.up_proj.weight", "layers.{i}.mlp.in.weight", RowPart::up},
-      {"model.layers.{i}.mlp.gate_proj.weight", "layers.{i}.mlp.in.weight", RowPart::gate},
-      {"model.layers.{i}.mlp.up_proj.bias", "layers.{i}.mlp.in.bias", RowPart::up},
-      {"model.layers.{i}.mlp.gate_proj.bias", "layers.{i}.mlp.in.bias", RowPart::gate},
-      {"model.layers.{i}.mlp.down_proj.weight", "layers.{i}.mlp.out.weight"},
-      {"model.layers.{i}.mlp.down_proj.bias", "layers.{i}.mlp.out.bias"},
-      {"model.norm.weight", "final_norm.weight"},
-      {"lm_head.weight", "head.weight"},
-  };
-  names.insert(names.end(), norms.begin(), norms.end());
-  return names;
-}
-
-const NameRow before_attention{"model.layers.{i}.input_layernorm.weight", "layers.{i}.attn_norm.weight"};
-const NameRow before_mlp{"model.layers.{i}.post_attention_layernorm.weight", "layers.{i}.mlp_norm.weight"};
-const NameRow after_attention{"model.layers.{i}.post_attention_layernorm.weight", "layers.{i}.attn_norm.weight"};
-const NameRow after_mlp{"model.layers.{i}.post_feedforward_layernorm.weight", "layers.{i}.mlp_norm.weight"};
 
 const std::vector<Importer>& importers() {
   static const std::vector<Importer> rows = {
@@ -215,32 +93,13 @@ const std::vector<Importer>& importers() {
            {"sz", "s_z"},
        },
        ngpt_shape},
-      {"gpt2",
-       {
-           {"transformer.wte.weight", "embedding.weight"},
-           {"transformer.wpe.weight", "positions.weight"},
-           {"transformer.h.{i}.ln_1.weight", "layers.{i}.attn_norm.weight"},
-           {"transformer.h.{i}.ln_1.bias", "layers.{i}.attn_norm.bias"},
-           {"transformer.h.{i}.attn.c_attn.weight", "layers.{i}.attn.qkv.weight", RowPart::all, true},
-           {"transformer.h.{i}.attn.c_attn.bias", "layers.{i}.attn.qkv.bias"},
-           {"transformer.h.{i}.attn.c_proj.weight", "layers.{i}.attn.out.weight", RowPart::all, true},
-           {"transformer.h.{i}.attn.c_proj.bias", "layers.{i}.attn.out.bias"},
-           {"transformer.h.{i}.ln_2.weight", "layers.{i}.mlp_norm.weight"},
-           {"transformer.h.{i}.ln_2.bias", "layers.{i}.mlp_norm.bias"},
-           {"transformer.h.{i}.mlp.c_fc.weight", "layers.{i}.mlp.in.weight", RowPart::all, true},
-           {"transformer.h.{i}.mlp.c_fc.bias", "layers.{i}.mlp.in.bias"},
-           {"transformer.h.{i}.mlp.c_proj.weight", "layers.{i}.mlp.out.weight", RowPart::all, true},
-           {"transformer.h.{i}.mlp.c_proj.bias", "layers.{i}.mlp.out.bias"},
-           {"transformer.ln_f.weight", "final_norm.weight"},
-           {"transformer.ln_f.bias", "final_norm.bias"},
-           {"lm_head.weight", "head.weight"},
-       },
-       gpt2_shape},
-      {"llama", hugging_face_names({before_attention, before_mlp}), llama_shape},
-      {"qwen3", hugging_face_names({before_attention, before_mlp}), qwen3_shape},
-      {"olmo2", hugging_face_names({after_attention, after_mlp}), olmo2_shape},
   };
-  return rows;
+  static const std::vector<Importer> all = [] {
+    std::vector<Importer> list = rows;
+    for (const Importer& importer : hugging_face_importers()) list.push_back(importer);
+    return list;
+  }();
+  return all;
 }
 
 }  // namespace

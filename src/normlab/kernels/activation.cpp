@@ -93,6 +93,14 @@ struct GeluTanh {
   }
 };
 
+struct Silu {
+  static HWY_INLINE VecF value(VecF z) { return hn::Mul(z, sigmoid(z)); }
+  static HWY_INLINE VecF slope(VecF z) {
+    const auto one = hn::Set(F32(), 1.0F), s = sigmoid(z);
+    return hn::Mul(s, hn::MulAdd(z, hn::Sub(one, s), one));
+  }
+};
+
 struct Relu {
   static HWY_INLINE VecF value(VecF z) { return hn::Max(z, hn::Zero(F32())); }
   static HWY_INLINE VecF slope(VecF z) { return hn::IfThenElseZero(hn::Gt(z, hn::Zero(F32())), hn::Set(F32(), 1.0F)); }
@@ -134,28 +142,28 @@ HWY_INLINE void backward_row(const GradientRow& out) {
   }
 }
 
-HWY_INLINE void swiglu_row(const ActivationSpec& spec, const float* x, float* y) {
+template <class Gate>
+HWY_INLINE void gated_row(const ActivationSpec& spec, const float* x, float* y) {
   const size_t half = spec.cols / 2;
   for (size_t c = 0; c < half; c += kStep) {
     const size_t left = half - c;
     const auto up = pre_activation(spec, load_left(x + c, left), c, left);
     const auto gate = pre_activation(spec, load_left(x + half + c, left), half + c, left);
-    store_left(hn::Mul(up, hn::Mul(gate, sigmoid(gate))), y + c, left);
+    store_left(hn::Mul(up, Gate::value(gate)), y + c, left);
   }
 }
-HWY_INLINE void swiglu_backward_row(const GradientRow& out, const float* dy) {
+template <class Gate>
+HWY_INLINE void gated_backward_row(const GradientRow& out, const float* dy) {
   const size_t half = out.spec.cols / 2;
-  const auto one = hn::Set(F32(), 1.0F);
   for (size_t c = 0; c < half; c += kStep) {
     const size_t left = half - c;
     const auto x_up = load_left(out.args.x + out.at + c, left);
     const auto x_gate = load_left(out.args.x + out.at + half + c, left);
     const auto up = pre_activation(out.spec, x_up, c, left);
     const auto gate = pre_activation(out.spec, x_gate, half + c, left);
-    const auto s = sigmoid(gate), d = load_left(dy + c, left);
-    const auto slope = hn::Mul(s, hn::MulAdd(gate, hn::Sub(one, s), one));
-    out.put(c, left, x_up, hn::Mul(d, hn::Mul(gate, s)));
-    out.put(half + c, left, x_gate, hn::Mul(d, hn::Mul(up, slope)));
+    const auto d = load_left(dy + c, left);
+    out.put(c, left, x_up, hn::Mul(d, Gate::value(gate)));
+    out.put(half + c, left, x_gate, hn::Mul(d, hn::Mul(up, Gate::slope(gate))));
   }
 }
 
@@ -173,7 +181,10 @@ void forward(const ActivationSpec& spec, const float* x, float* y, RowRange rows
         forward_row<Relu>(spec, from, y + row * spec.cols);
         break;
       case Activation::swiglu:
-        swiglu_row(spec, from, y + row * (spec.cols / 2));
+        gated_row<Silu>(spec, from, y + row * (spec.cols / 2));
+        break;
+      case Activation::geglu:
+        gated_row<GeluTanh>(spec, from, y + row * (spec.cols / 2));
         break;
     }
   }
@@ -196,7 +207,10 @@ void backward(const ActivationSpec& spec, const ActivationBackward& args, RowRan
         backward_row<Relu>(out);
         break;
       case Activation::swiglu:
-        swiglu_backward_row(out, args.dy + row * (spec.cols / 2));
+        gated_backward_row<Silu>(out, args.dy + row * (spec.cols / 2));
+        break;
+      case Activation::geglu:
+        gated_backward_row<GeluTanh>(out, args.dy + row * (spec.cols / 2));
         break;
     }
   }

@@ -5,13 +5,15 @@
 //   gelu_tanh: y = z sigmoid(2 t), t = sqrt(2 / pi) (z + 0.044715 z^3)     the tanh form, as in GPT-2
 //   relu:   y = max(z, 0)
 //   swiglu: y = z_up o z_gate sigmoid(z_gate)               Shazeer 2020, arXiv 2002.05202; x holds [up | gate]
+//   geglu:  y = z_up o gelu_tanh(z_gate)                    ibid., with the tanh form, as in Gemma
 //
 //   gelu_tanh: dz = dy (s + 2 z s (1 - s) dt/dz), s = sigmoid(2 t), dt/dz = sqrt(2 / pi) (1 + 3 * 0.044715 z^2)
 //   gelu: dz = dy (Phi(z) + z phi(z)); relu: dz = dy [z > 0]
 //   swiglu: dz_up = dy silu(z_gate), dz_gate = dy z_up sigmoid(z_gate) (1 + z_gate (1 - sigmoid(z_gate)))
+//   geglu: dz_up = dy gelu_tanh(z_gate), dz_gate = dy z_up gelu_tanh'(z_gate)
 //   dx = scale o dz, d_bias = sum over rows of dz, d_scale = sum over rows of dz o x
 //
-// x and dx are [rows, cols], contiguous; y and dy are [rows, cols], or [rows, cols / 2] for swiglu. The backward pass
+// x and dx are [rows, cols], contiguous; y and dy are [rows, cols], or [rows, cols / 2] where gated. The backward pass
 // computes z again from x. Rows are independent: a call works on a range of them.
 #pragma once
 
@@ -21,7 +23,9 @@
 
 namespace normlab {
 
-enum class Activation { gelu, gelu_tanh, relu, swiglu };
+enum class Activation { gelu, gelu_tanh, relu, swiglu, geglu };
+// x holds [up | gate].
+constexpr bool is_gated(Activation kind) { return kind == Activation::swiglu || kind == Activation::geglu; }
 
 struct ActivationSpec {
   Activation kind = Activation::gelu;

@@ -27,8 +27,10 @@ DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vo
   if (config.positions == Positions::learned) positions_ = torch::zeros({config.seq_len, config.d_model}, options);
   if (config.positions == Positions::sinusoidal || config.positions == Positions::sine)
     positions_ = sinusoids(config.positions, config.seq_len, config.d_model, options);
-  if (config.positions == Positions::rope)
-    rope_ = make_rope(config.seq_len, config.d_head, config.rope_base, config.rope_pairing, options);
+  if (config.positions == Positions::rope) {
+    rope_ = make_rope(config, /*local=*/false, options);
+    if (config.window > 0 && config.rope_base_local > 0.0) local_rope_ = make_rope(config, /*local=*/true, options);
+  }
   if (config.kernels == Kernels::fused) packed_head_ = std::make_shared<PackedWeight>();
   if (!config.tied_head) head_ = torch::zeros({vocab_size, config.d_model}, options);
   if (scheme.embedding == EmbeddingNorm::scaled)
@@ -53,21 +55,27 @@ Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position, Gradien
     throw Error("model", concat("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
   Tensor x = embedding(rows(embedding_), tokens_bt, fused, sink);
-  if (scheme_.embedding == EmbeddingNorm::fixnorm) x = x * std::sqrt(double(config_.d_model));
+  if (scheme_.embedding == EmbeddingNorm::fixnorm || scheme_.embedding == EmbeddingNorm::sqrt_d)
+    x = x * std::sqrt(double(config_.d_model));
   if (embedding_scale_.defined()) x = x * embedding_scale_;
   if (!positions_.defined()) return x;
   const Tensor places = torch::arange(first_position, end, tokens_bt.options()).expand_as(tokens_bt);
   return x + embedding(positions_, places, fused, sink);
 }
 
+const RopeTable* DecoderLm::rope_of(size_t layer) const {
+  if (!rope_.cos.defined()) return nullptr;
+  const bool local = local_rope_.cos.defined() && window_of_layer(config_, static_cast<int>(layer)) > 0;
+  return local ? &local_rope_ : &rope_;
+}
+
 Tensor DecoderLm::hidden(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
   const int64_t first_position = caches ? caches->front().length : 0;
   Stream stream{dropout(embed(tokens_bt, first_position, pass.sink),
                         pass.dropout(config_.dropout, 0, DropoutSite::embedding, tokens_bt.size(1)))};
-  const RopeTable* rope = rope_.cos.defined() ? &rope_ : nullptr;
   const Tensor gain = model_gain_.used();
   for (size_t layer = 0; layer < blocks_.size(); ++layer)
-    blocks_[layer](stream, pass, gain, rope, caches ? &(*caches)[layer] : nullptr);
+    blocks_[layer](stream, pass, gain, rope_of(layer), caches ? &(*caches)[layer] : nullptr);
   const Tensor y = final_norm_(stream);
   if (pass.observer) pass.observer->see(Site::stream, {pass.stack, config_.n_layers}, stream.x, pass);
   return y;

@@ -37,6 +37,7 @@ class DecoderLm : public BlockModel<DecoderLm> {
   const torch::Tensor& head_weight() const { return head_.defined() ? head_ : embedding_; }
   torch::Tensor rows(const torch::Tensor& table_vc) const;  // of embedding or head as they are used
   torch::Tensor embed(const torch::Tensor& tokens_bt, int64_t first_position, GradientSink* sink) const;
+  const RopeTable* rope_of(size_t layer) const;  // null: none
   torch::Tensor head(const torch::Tensor& y_btc, GradientSink* sink) const;
 
   ModelConfig config_;
@@ -49,7 +50,7 @@ class DecoderLm : public BlockModel<DecoderLm> {
   ScaledParameter model_gain_;     // [1] when all layers share one gain
   ScaledParameter s_z_;            // [v], or undefined
   std::shared_ptr<PackedWeight> packed_head_;  // null: PyTorch's own product
-  RopeTable rope_;
+  RopeTable rope_, local_rope_;                // of layers with a window, where they have their own
   std::vector<Block> blocks_;
   StreamNorm final_norm_;
 };

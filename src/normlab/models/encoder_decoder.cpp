@@ -66,8 +66,7 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& wanted, const NormScheme& sche
   if (config.positions == Positions::learned) positions_ = torch::zeros({config.seq_len, config.d_model}, options);
   if (config.positions == Positions::sinusoidal || config.positions == Positions::sine)
     positions_ = sinusoids(config.positions, config.seq_len, config.d_model, options);
-  if (config.positions == Positions::rope)
-    rope_ = make_rope(config.seq_len, config.d_head, config.rope_base, config.rope_pairing, options);
+  if (config.positions == Positions::rope) rope_ = make_rope(config, /*local=*/false, options);
   config.seq_len = shape.length_p975;  // all that a block makes of it is the initial gain
   if (scheme.embedding == EmbeddingNorm::scaled)
     embedding_scale_ = torch::full({1}, std::sqrt(double(config.d_model)), options);

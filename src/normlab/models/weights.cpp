@@ -33,6 +33,15 @@ torch::ScalarType torch_dtype(Dtype dtype) {
   return torch::kFloat32;
 }
 
+// Of a contiguous tensor in memory.
+TensorView view_of(const std::string& name, const Tensor& flat) {
+  return {.name = name,
+          .dtype = file_dtype(flat),
+          .shape = flat.sizes().vec(),
+          .data = static_cast<const std::byte*>(flat.const_data_ptr()),
+          .bytes = flat.nbytes()};
+}
+
 }  // namespace
 
 void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors,
@@ -41,12 +50,7 @@ void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors
   std::vector<TensorView> views;
   for (const auto& [name, tensor] : tensors) {
     held.push_back(tensor.detach().cpu().contiguous());
-    const Tensor& flat = held.back();
-    views.push_back({.name = name,
-                     .dtype = file_dtype(flat),
-                     .shape = flat.sizes().vec(),
-                     .data = static_cast<const std::byte*>(flat.const_data_ptr()),
-                     .bytes = flat.nbytes()});
+    views.push_back(view_of(name, held.back()));
   }
   write_safetensors(path, views, metadata);
 }
@@ -71,13 +75,21 @@ void load_tensors(const std::filesystem::path& path, const NamedTensors& into) {
                       concat("tensor '", name, "' is ", c10::str(torch_dtype(view.dtype), view.shape), ", expected ",
                              c10::str(tensor.scalar_type(), tensor.sizes()), ": it belongs to another model."));
   }
-  for (const auto& [name, tensor] : into) tensor.copy_(load_tensor(file.at(name)));
+  for (const auto& [name, tensor] : into) {
+    const TensorView& view = file.at(name);
+    if (tensor.is_contiguous() && tensor.is_cpu() && view.bytes > 0)
+      std::memcpy(tensor.mutable_data_ptr(), view.data, view.bytes);
+    else
+      tensor.copy_(load_tensor(view));
+    release_pages(view);
+  }
 }
 
 void require_finite(const std::filesystem::path& path, const NamedTensors& tensors) {
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.is_floating_point()) continue;
-    const int64_t bad = tensor.numel() - tensor.detach().isfinite().sum().item<int64_t>();
+    const Tensor flat = tensor.detach().cpu().contiguous();
+    const size_t bad = count_nonfinite(view_of(name, flat));
     if (bad > 0)
       throw DataError(path.string(), concat("tensor '", name, "' has ", bad, " of ", tensor.numel(),
                                             " values that are NaN or infinite. Use another checkpoint, or "

@@ -9,10 +9,14 @@ namespace {
 
 using torch::Tensor;
 
-// x + branch(norm(x)), where the next norm will do the add, norm(x + branch(x)), x + norm(branch(x)), or a lerp.
+// x + branch(norm(x)), where the next norm will do the add, norm(x + branch(x)), x + norm(branch(x)), both, or a lerp.
 template <class Branch>
-void add_branch(Stream& stream, const StreamNorm& norm, const LerpResidual& lerp, NormPlacement placement,
-                const Branch& branch) {
+void add_branch(Stream& stream, const StreamNorm& norm, const StreamNorm& branch_norm, const LerpResidual& lerp,
+                NormPlacement placement, const Branch& branch) {
+  const auto add_normed = [&stream](const StreamNorm& after) {
+    Stream out{.x = stream.branch};
+    stream = {.x = stream.x + dropout(after(out), stream.dropout)};
+  };
   if (lerp.defined()) {
     branch(stream.x);
     stream = {.x = lerp(stream)};
@@ -26,12 +30,12 @@ void add_branch(Stream& stream, const StreamNorm& norm, const LerpResidual& lerp
       branch(stream.x);
       stream = {.x = norm(stream)};
       return;
-    case NormPlacement::branch: {
+    case NormPlacement::branch:
       branch(stream.x);
-      Stream out{.x = stream.branch};
-      stream = {.x = stream.x + dropout(norm(out), stream.dropout)};
-      return;
-    }
+      return add_normed(norm);
+    case NormPlacement::both:
+      branch(norm(stream));
+      return add_normed(branch_norm);
   }
 }
 
@@ -54,6 +58,9 @@ Block::Block(const ModelConfig& config, const NormScheme& scheme, int layer, tor
     cross_norm_ = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
     cross_ = Attention(config, scheme, layer, options, AttentionKind::cross);
   }
+  if (placement_ == NormPlacement::both)
+    for (StreamNorm* norm : {&attn_branch_norm_, &cross_branch_norm_, &mlp_branch_norm_})
+      *norm = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
   if (scheme.sublayer_scale == DepthScale::inverse_sqrt_layer)
     for (StreamNorm* norm : {&attn_norm_, &cross_norm_, &mlp_norm_}) norm->multiply_by(1.0 / std::sqrt(layer + 1.0));
 }
@@ -61,19 +68,19 @@ Block::Block(const ModelConfig& config, const NormScheme& scheme, int layer, tor
 void Block::operator()(Stream& stream, const Pass& pass, const Tensor& model_gain, const RopeTable* rope,
                        KvCache* cache) const {
   const int64_t t = stream.x.size(1);
-  add_branch(stream, attn_norm_, alpha_attn_, placement_, [&](const Tensor& in) {
+  add_branch(stream, attn_norm_, attn_branch_norm_, alpha_attn_, placement_, [&](const Tensor& in) {
     if (pass.observer) pass.observer->see(Site::stream, {pass.stack, layer_}, stream.x, pass);
     stream.branch = attn_(in, pass, model_gain, rope, cache);
     if (pass.observer) pass.observer->see(Site::attn_out, {pass.stack, layer_}, stream.branch, pass);
     stream.dropout = pass.dropout(dropout_, layer_, DropoutSite::attn_branch, t);
   });
   if (with_cross_)
-    add_branch(stream, cross_norm_, LerpResidual(), placement_, [&](const Tensor& in) {
+    add_branch(stream, cross_norm_, cross_branch_norm_, LerpResidual(), placement_, [&](const Tensor& in) {
       stream.branch = cross_(in, pass, model_gain, /*rope=*/nullptr);
       if (pass.observer) pass.observer->see(Site::attn_out, {Stack::cross, layer_}, stream.branch, pass);
       stream.dropout = pass.dropout(dropout_, layer_, DropoutSite::cross_branch, t);
     });
-  add_branch(stream, mlp_norm_, alpha_mlp_, placement_, [&](const Tensor& in) {
+  add_branch(stream, mlp_norm_, mlp_branch_norm_, alpha_mlp_, placement_, [&](const Tensor& in) {
     stream.branch = mlp_(in, pass.dropout(mlp_dropout_, layer_, DropoutSite::mlp_hidden, t), pass.sink);
     if (pass.observer) pass.observer->see(Site::mlp_out, {pass.stack, layer_}, stream.branch, pass);
     stream.dropout = pass.dropout(dropout_, layer_, DropoutSite::mlp_branch, t);
@@ -82,13 +89,16 @@ void Block::operator()(Stream& stream, const Pass& pass, const Tensor& model_gai
 
 void Block::visit(const std::string& name, const ParameterVisitor& visitor) {
   attn_norm_.visit(name + ".attn_norm", visitor);
+  attn_branch_norm_.visit(name + ".attn_branch_norm", visitor);
   attn_.visit(name + ".attn", visitor);
   alpha_attn_.visit(name + ".alpha_attn", visitor);
   if (with_cross_) {
     cross_norm_.visit(name + ".cross_norm", visitor);
+    cross_branch_norm_.visit(name + ".cross_branch_norm", visitor);
     cross_.visit(name + ".cross", visitor);
   }
   mlp_norm_.visit(name + ".mlp_norm", visitor);
+  mlp_branch_norm_.visit(name + ".mlp_branch_norm", visitor);
   mlp_.visit(name + ".mlp", visitor);
   alpha_mlp_.visit(name + ".alpha_mlp", visitor);
 }

@@ -1,5 +1,5 @@
 // One layer: attention, in a decoder with an encoder cross-attention, and MLP, each joined to the residual stream with
-// its norm before or after, or by a lerp.
+// its norm before, after or both, or by a lerp.
 #pragma once
 
 #include "normlab/nn/attention.h"
@@ -30,6 +30,7 @@ class Block {
   bool with_cross_ = false;
   NormPlacement placement_ = NormPlacement::pre;
   StreamNorm attn_norm_, cross_norm_, mlp_norm_;
+  StreamNorm attn_branch_norm_, cross_branch_norm_, mlp_branch_norm_;  // of NormPlacement::both
   LerpResidual alpha_attn_, alpha_mlp_;
   Attention attn_, cross_;
   Mlp mlp_;

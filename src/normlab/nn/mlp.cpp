@@ -8,10 +8,10 @@
 namespace normlab {
 namespace {
 
-// A factor of `up` commutes with all that follows in SwiGLU, so that one pass applies every constant.
+// A factor of `up` commutes with all that follows in a gated activation, so that one pass applies every constant.
 torch::Tensor nu_of_hidden(const MlpFactors& nu, const ModelConfig& c, torch::TensorOptions options) {
   const torch::Tensor gate = torch::full({c.d_ff}, nu.in * nu.argument, options);
-  if (c.activation != Activation::swiglu) return gate;
+  if (!is_gated(c.activation)) return gate;
   return torch::cat({torch::full({c.d_ff}, nu.in * nu.activation * nu.out, options), gate});
 }
 
@@ -20,9 +20,9 @@ torch::Tensor nu_of_hidden(const MlpFactors& nu, const ModelConfig& c, torch::Te
 Mlp::Mlp(const ModelConfig& config, const NormScheme& scheme, torch::TensorOptions options)
     : activation_(config.activation),
       fused_(config.kernels == Kernels::fused),
-      in_(config.d_model, (activation_ == Activation::swiglu ? 2 : 1) * config.d_ff, config.bias, fused_, options),
+      in_(config.d_model, (is_gated(activation_) ? 2 : 1) * config.d_ff, config.bias, fused_, options),
       out_(config.d_ff, config.d_model, config.bias, fused_, options) {
-  if (activation_ == Activation::swiglu) in_.maps = {config.d_ff, config.d_ff};
+  if (is_gated(activation_)) in_.maps = {config.d_ff, config.d_ff};
   if (scheme.sigma_reparam) in_.add_sigma(), out_.add_sigma();
   if (scheme.map_scale == MapScale::s_uv) {
     s_uv_ = scaled_parameter(in_.weight.size(0), {}, options);
@@ -31,7 +31,7 @@ Mlp::Mlp(const ModelConfig& config, const NormScheme& scheme, torch::TensorOptio
   if (scheme.map_scale == MapScale::nu) {
     const MlpFactors nu = mlp_factors(config);
     nu_ = nu_of_hidden(nu, config, options);
-    if (activation_ != Activation::swiglu) output_scale_ = nu.activation * nu.out;
+    if (!is_gated(activation_)) output_scale_ = nu.activation * nu.out;
   }
 }
 

@@ -20,7 +20,7 @@ class Mlp {
  private:
   Activation activation_ = Activation::gelu;
   bool fused_ = false;
-  Linear in_;  // SwiGLU: rows up, then gate
+  Linear in_;  // where gated: rows up, then gate
   Linear out_;
   ScaledParameter s_uv_;       // [rows of in_], of MapScale::s_uv
   torch::Tensor nu_;           // the same place, constant, of MapScale::nu

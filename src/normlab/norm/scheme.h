@@ -13,9 +13,11 @@
 namespace normlab {
 
 enum class SublayerNorm { layer, rms, scale, dyt, none };
-enum class NormPlacement { pre, post, branch };      // norm(x) into the branch, norm(x + branch), or x + norm(branch)
-enum class DepthScale { one, inverse_sqrt_layer };   // what the norm of layer l = 1, 2, ... is multiplied by
-enum class EmbeddingNorm { none, fixnorm, scaled };  // sqrt(d_model) unit rows in, unit rows out; a learnable scale in
+// norm(x) into the branch, norm(x + branch), x + norm(branch), or x + norm(branch of norm(x))
+enum class NormPlacement { pre, post, branch, both };
+enum class DepthScale { one, inverse_sqrt_layer };  // what the norm of layer l = 1, 2, ... is multiplied by
+// sqrt(d_model) unit rows in, unit rows out; a learnable scale in; sqrt(d_model) times the rows in
+enum class EmbeddingNorm { none, fixnorm, scaled, sqrt_d };
 enum class Residual { add, lerp_unit, lerp_nu, lerp };
 enum class AlphaSharing { channel, layer };
 enum class MapScale { none, s_uv, nu };  // of the outputs of linear maps: learnable in the MLP, or constants everywhere

@@ -15,7 +15,7 @@ void refuse_if(bool invalid, const char* key, const std::string& reason) {
 void check_stream(const NormScheme& s) {
   const bool none = s.sublayer == SublayerNorm::none;
   refuse_if(none && s.placement != NormPlacement::pre, "norm.placement",
-            concat(s.placement == NormPlacement::post ? "post" : "branch",
+            concat(enum_names<NormPlacement>()[static_cast<size_t>(s.placement)],
                    " places a sublayer norm, but norm.sublayer is none."));
   refuse_if(s.sublayer_scale != DepthScale::one && (none || s.placement != NormPlacement::pre), "norm.sublayer_scale",
             "it scales the norm that enters a branch. Set norm.sublayer to a norm and norm.placement=pre.");
@@ -86,6 +86,7 @@ std::string why_no_translator(const NormScheme& s) {
   if (s.residual != Residual::add) return "norm.residual is a lerp, which needs embeddings of norm 1";
   if (s.output_scale != OutputScale::none) return "norm.output_scale is s_z";
   if (s.z_loss > 0.0) return "norm.z_loss is above 0";
+  if (s.embedding == EmbeddingNorm::sqrt_d) return "norm.embedding is sqrt_d, which a translator has in any case";
   return {};
 }
 

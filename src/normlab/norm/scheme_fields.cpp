@@ -12,7 +12,7 @@ std::vector<std::string> enum_names<SublayerNorm>() {
 }
 template <>
 std::vector<std::string> enum_names<NormPlacement>() {
-  return {"pre", "post", "branch"};
+  return {"pre", "post", "branch", "both"};
 }
 template <>
 std::vector<std::string> enum_names<DepthScale>() {
@@ -20,7 +20,7 @@ std::vector<std::string> enum_names<DepthScale>() {
 }
 template <>
 std::vector<std::string> enum_names<EmbeddingNorm>() {
-  return {"none", "fixnorm", "scaled"};
+  return {"none", "fixnorm", "scaled", "sqrt_d"};
 }
 template <>
 std::vector<std::string> enum_names<Residual>() {
@@ -101,15 +101,19 @@ Field& list_factor(NormScheme& scheme, FieldList& list, const std::string& key, 
 
 void list_stream(NormScheme& s, FieldList& list) {
   list.choice("sublayer", s.sublayer, "norm of the residual stream around each sublayer");
-  list.choice("placement", s.placement,
-              "pre: norm(x) enters the branch; post: norm(x + branch); branch: x + norm(branch)")
+  list.choice(
+          "placement", s.placement,
+          "pre: norm(x) enters the branch; post: norm(x + branch); branch: x + norm(branch); both: x + norm'(branch of "
+          "norm(x))")
       .read_if("norm.sublayer!=none");
   list.real("sublayer_eps", s.sublayer_eps, {.min = 0.0, .max = 1.0}, "epsilon of the sublayer norm")
       .read_if("norm.sublayer=layer|rms|scale");
   list.choice("sublayer_scale", s.sublayer_scale, "factor of the sublayer norm of layer 1, 2, ...")
       .read_if("norm.sublayer!=none and norm.placement=pre");
-  list.choice("embedding", s.embedding,
-              "fixnorm: unit rows, times sqrt(d_model) at the input only; scaled: a learnable scale at the input");
+  list.choice(
+      "embedding", s.embedding,
+      "fixnorm: unit rows, times sqrt(d_model) at the input only; scaled: a learnable scale at the input; sqrt_d: "
+      "that scale fixed at sqrt(d_model), as in Gemma");
   list.choice("residual", s.residual,
               "add: h + b; lerp: h + alpha (b - h); lerp_nu: that times nu(alpha); lerp_unit: between and back onto "
               "the unit sphere");

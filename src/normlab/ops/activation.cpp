@@ -20,7 +20,7 @@ struct FusedActivation : torch::autograd::Function<FusedActivation> {
     const ActivationSpec spec{
         .kind = static_cast<Activation>(kind), .cols = static_cast<size_t>(x.size(-1)), .scale = data(scale)};
     std::vector<int64_t> shape = x.sizes().vec();
-    if (spec.kind == Activation::swiglu) shape.back() /= 2;
+    if (is_gated(spec.kind)) shape.back() /= 2;
     const Tensor y = torch::empty(shape, x.options());
     parallel_rows(static_cast<size_t>(x.numel()) / spec.cols, spec.cols, [&](RowRange rows) {
       activation_forward(spec, x.const_data_ptr<float>(), y.mutable_data_ptr<float>(), rows);
@@ -67,10 +67,11 @@ Tensor activate(const Tensor& x_in, Activation kind, bool fused, const Tensor& s
     case Activation::relu:
       return torch::relu(x);
     case Activation::swiglu:
+    case Activation::geglu:
       break;
   }
   const auto halves = x.chunk(2, -1);
-  return halves[0] * torch::silu(halves[1]);
+  return halves[0] * (kind == Activation::swiglu ? torch::silu(halves[1]) : torch::gelu(halves[1], "tanh"));
 }
 
 }  // namespace normlab

@@ -3,7 +3,7 @@
 
 #include <torch/types.h>
 
-#include "normlab/norm/attention_form.h"
+#include "normlab/config/model_config.h"
 
 namespace normlab {
 
@@ -13,6 +13,8 @@ struct RopeTable {
   torch::Tensor cos, sin;
 };
 RopeTable make_rope(int64_t length, int64_t d_head, double base, RopePairing pairing, torch::TensorOptions options);
+// Of a model; `local`: of its layers with a window.
+RopeTable make_rope(const ModelConfig& config, bool local, torch::TensorOptions options);
 
 // x_bthd at positions first .. first+T-1.
 torch::Tensor rotate(const torch::Tensor& x_bthd, const RopeTable& table, int64_t first);

@@ -1,6 +1,9 @@
 // The safetensors format: 8 bytes of header length (little endian), a JSON object of that length, and the data.
 #include "normlab/record/safetensors.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -109,6 +112,13 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   SafetensorsHeader header = parse_safetensors_header(path.string(), text, data);
   metadata_ = std::move(header.metadata);
   tensors_ = std::move(header.tensors);
+}
+
+void release_pages(const TensorView& tensor) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto start = reinterpret_cast<uintptr_t>(tensor.data), end = start + tensor.bytes;
+  const uintptr_t first = (start + page - 1) / page * page, last = end / page * page;  // what is all its own
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 size_t count_nonfinite(const TensorView& tensor) {

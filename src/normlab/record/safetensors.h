@@ -46,6 +46,9 @@ class SafetensorsFile {
   std::vector<TensorView> tensors_;
 };
 
+// Lets go of the pages of a mapped tensor that has been copied; they are read again when it is looked at again.
+void release_pages(const TensorView& tensor);
+
 // Values that are NaN or infinite; 0 for whole numbers.
 size_t count_nonfinite(const TensorView& tensor);
 

@@ -15,12 +15,14 @@ double tanh_gate(double z) { return sigmoid(2.0 * 0.7978845608028654 * (z + 0.04
 
 double value_of(Activation kind, double z) {
   if (kind == Activation::gelu) return z * normal_cdf(z);
-  return kind == Activation::gelu_tanh ? z * tanh_gate(z) : std::max(z, 0.0);
+  if (kind == Activation::relu) return std::max(z, 0.0);
+  return z * (kind == Activation::swiglu ? sigmoid(z) : tanh_gate(z));
 }
 
 double slope_of(Activation kind, double z) {
   if (kind == Activation::gelu) return normal_cdf(z) + z * normal_pdf(z);
   if (kind == Activation::relu) return z > 0.0 ? 1.0 : 0.0;
+  if (kind == Activation::swiglu) return sigmoid(z) * (1.0 + z * (1.0 - sigmoid(z)));
   const double s = tanh_gate(z);
   return s + 2.0 * z * s * (1.0 - s) * 0.7978845608028654 * (1.0 + 3.0 * 0.044715 * z * z);
 }
@@ -48,10 +50,10 @@ void activation_forward(const ActivationSpec& spec, const float* x, float* y, Ro
   const size_t half = spec.cols / 2;
   for (size_t row = rows.begin; row < rows.end; ++row) {
     const float* from = x + row * spec.cols;
-    if (spec.kind == Activation::swiglu) {
+    if (is_gated(spec.kind)) {
       for (size_t c = 0; c < half; ++c) {
         const double up = pre_activation(spec, from, c), gate = pre_activation(spec, from, half + c);
-        y[row * half + c] = static_cast<float>(up * gate * sigmoid(gate));
+        y[row * half + c] = static_cast<float>(up * value_of(spec.kind, gate));
       }
       continue;
     }
@@ -70,12 +72,12 @@ void activation_backward(const ActivationSpec& spec, const ActivationBackward& a
       for (float* sums : {args.d_bias, args.d_scale})
         if (sums) std::fill(sums + out.block, sums + out.block + spec.cols, 0.0F);
     const float* x = args.x + out.at;
-    if (spec.kind == Activation::swiglu) {
+    if (is_gated(spec.kind)) {
       for (size_t c = 0; c < half; ++c) {
         const double up = pre_activation(spec, x, c), gate = pre_activation(spec, x, half + c);
-        const double s = sigmoid(gate), dy = args.dy[row * half + c];
-        out.put(c, dy * gate * s);
-        out.put(half + c, dy * up * s * (1.0 + gate * (1.0 - s)));
+        const double dy = args.dy[row * half + c];
+        out.put(c, dy * value_of(spec.kind, gate));
+        out.put(half + c, dy * up * slope_of(spec.kind, gate));
       }
       continue;
     }
