@@ -135,7 +135,8 @@ def test_a_scheme_that_no_fused_kernel_serves_says_so(tmp_path, text):
     assert "model.positions = rope, as the scheme 'olmo2' recommends" in done.stderr
 
 
-REFERENCES = ["nanogpt-bias", "nanogpt-nobias", "ngpt-baseline", "ngpt", "hf-llama", "hf-qwen3", "hf-olmo2"]
+REFERENCES = ["nanogpt-bias", "nanogpt-nobias", "ngpt-baseline", "ngpt", "hf-llama", "hf-llama3", "hf-qwen3",
+              "hf-olmo2", "hf-gemma2", "hf-gemma3"]
 
 
 @pytest.mark.parametrize("kernels", ["best", "composite"])
@@ -153,7 +154,7 @@ def test_verify_and_import_list_the_sources_they_take(tmp_path):
     help_text = re.sub(r"\s+", " ", run("verify", "--help", check=0).stdout)
     listed = re.search(r"metadata `source`: ([^.]*)\.", help_text)[1].split(", ")
     assert set(listed) == {*files.values(), "gpt2"}  # gpt2 is compared with transformers in tests/python
-    assert len(listed) == len(set(listed)) == 7
+    assert len(listed) == len(set(listed)) == 9
     documented = re.search(r"metadata `source` \| which implementation: (.*) \|", (ROOT / "docs/verify.md").read_text())[1]
     assert documented.replace("`", "") == ", ".join(listed)
     safetensors.numpy.save_file({"a": numpy.zeros(1)}, tmp_path / "file", metadata={"source": "keras"})

@@ -219,7 +219,7 @@ CHOICES = {
     "norm.constraint": ["none", "unit", "ball"],
     "norm.sublayer": ["layer", "rms", "scale", "dyt", "none"],
     "norm.placement": ["pre", "post", "branch", "both"],
-    "norm.embedding": ["none", "fixnorm", "scaled"],
+    "norm.embedding": ["none", "fixnorm", "scaled", "sqrt_d"],
     "norm.gain_init": ["log2(L^2-L)", "sqrt(d_head)", "matched", "1.5"],
     "norm.gain": ["none", "model", "layer", "head", "channel"],
     "norm.p": ["0.5", "1", "2", "3", "inf"],

@@ -100,7 +100,11 @@ TEST(DecoderLm, GradientsOfEveryScheme) {
   own.qk_affine = QkAffine::own;
   own.gain = GainSharing::channel;
   unnormalised.qk = QkNorm::none;
-  for (const NormScheme& scheme : {rms, post, learned, branch, scalar_alpha, lerp, own, unnormalised})
+  NormScheme gemma = find_scheme("rms");
+  gemma.sublayer = SublayerNorm::rms;
+  gemma.placement = NormPlacement::both;
+  gemma.embedding = EmbeddingNorm::sqrt_d;
+  for (const NormScheme& scheme : {rms, post, learned, branch, scalar_alpha, lerp, own, unnormalised, gemma})
     schemes.push_back(scheme);
   for (const NormScheme& scheme : schemes) {
     SCOPED_TRACE(scheme.name);

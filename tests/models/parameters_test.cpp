@@ -59,6 +59,11 @@ TEST(Parameters, FollowTheAnswersOfAScheme) {
   scheme.p_sharing = PSharing::head;
   scheme.placement = NormPlacement::post;
   expect_same(config, scheme);
+  scheme.placement = NormPlacement::both;
+  expect_same(config, scheme);
+  ModelConfig gated = config;
+  gated.activation = Activation::geglu;
+  expect_same(gated, scheme);
 }
 
 TEST(ParameterCount, LeavesOutWhatIsAroundTheBlocks) {

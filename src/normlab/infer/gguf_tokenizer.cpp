@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-enum TokenType : int32_t { normal = 1, control = 3, user_defined = 4, unused = 5 };
+enum TokenType : int32_t { normal_token = 1, control_token = 3, user_token = 4, unused_token = 5 };
 
 [[noreturn]] void refuse(const std::string& reason) {
   throw UsageError("--to", concat("gguf cannot hold this tokenizer: ", reason, ". Use --to hf."));
@@ -55,7 +55,7 @@ uint32_t end_token(const std::vector<std::string>& tokens, const std::vector<int
   for (const std::string name : {"<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>"})
     if (const auto found = std::ranges::find(tokens, name); found != tokens.end())
       return static_cast<uint32_t>(found - tokens.begin());
-  if (const auto special = std::ranges::find(types, control); special != types.end())
+  if (const auto special = std::ranges::find(types, control_token); special != types.end())
     return static_cast<uint32_t>(special - types.begin());
   const auto zero = std::ranges::find(tokens, bytes_as_characters(std::string(1, '\0')));
   if (zero == tokens.end()) refuse("it has neither a special token nor the byte 0 to end a text");
@@ -85,17 +85,17 @@ std::vector<GgufPair> gguf_tokenizer(const Tokenizer& tokenizer) {
 
   std::vector<std::string> tokens;
   for (int32_t id = 0; id < tokenizer.vocab_size(); ++id) tokens.push_back(concat("[PAD", id, "]"));
-  std::vector<int32_t> types(tokens.size(), unused);
+  std::vector<int32_t> types(tokens.size(), unused_token);
   const auto set = [&](size_t id, const std::string& text, TokenType type) {
     tokens.at(id) = text;
     types.at(id) = type;
   };
-  for (const auto& [text, id] : file.at("model").at("vocab").items()) set(id.get<size_t>(), text, normal);
+  for (const auto& [text, id] : file.at("model").at("vocab").items()) set(id.get<size_t>(), text, normal_token);
   for (const json& added : file.value("added_tokens", json::array())) {
     const std::string text = added.at("content");
     if (added.value("lstrip", false) || added.value("rstrip", false))
       refuse(concat("the added token '", text, "' takes the white space around it"));
-    set(added.at("id").get<size_t>(), text, added.value("special", false) ? control : user_defined);
+    set(added.at("id").get<size_t>(), text, added.value("special", false) ? control_token : user_token);
   }
   const std::vector<int32_t> first =
       tokenizer.subwords() ? tokenizer.subwords()->first_tokens() : std::vector<int32_t>();

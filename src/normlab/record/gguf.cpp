@@ -16,12 +16,12 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr uint32_t magic = 0x46554747, version = 3;  // "GGUF"
-constexpr uint32_t float32 = 0;                      // of a tensor
+constexpr uint32_t gguf_magic = 0x46554747, gguf_version = 3;  // "GGUF"
+constexpr uint32_t float32 = 0;                                // of a tensor
 constexpr size_t alignment = 32;
 // Types of values; all others have a fixed size.
 enum : uint32_t { type_int32 = 5, type_string = 8, type_array = 9, n_types = 13 };
-constexpr size_t sizes[n_types] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+constexpr size_t value_sizes[n_types] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 size_t aligned(size_t size) { return (size + alignment - 1) / alignment * alignment; }
 
@@ -83,8 +83,8 @@ class Reader {
     } else if (type == type_array && !in_array) {
       const auto element = number<uint32_t>();
       for (auto left = number<uint64_t>(); left > 0; --left) skip_value(element, /*in_array=*/true);
-    } else if (type < n_types && sizes[type] > 0) {
-      take(sizes[type]);
+    } else if (type < n_types && value_sizes[type] > 0) {
+      take(value_sizes[type]);
     } else {
       throw DataError(where_, concat("has a value of the unknown type ", type, "."));
     }
@@ -129,7 +129,7 @@ TensorView read_info(Reader& reader, const std::string& where, uint64_t& offset)
 void write_gguf(const std::filesystem::path& path, std::span<const GgufPair> pairs,
                 std::span<const TensorView> tensors) {
   Writer header;
-  header.number(magic), header.number(version);
+  header.number(gguf_magic), header.number(gguf_version);
   header.number(uint64_t{tensors.size()}), header.number(uint64_t{pairs.size()});
   for (const GgufPair& pair : pairs) header.string(pair.key), header.value(pair.value);
   uint64_t offset = 0;
@@ -155,9 +155,9 @@ GgufFile::GgufFile(const std::filesystem::path& path) : path_(path) {
   map_ = map.start;
   const std::string where = path.string();
   Reader reader({map_.get(), map.size}, where);
-  if (reader.number<uint32_t>() != magic) throw DataError(where, "is not a GGUF file.");
-  if (const auto got = reader.number<uint32_t>(); got != version)
-    throw DataError(where, concat("is GGUF of version ", got, "; expected ", version, "."));
+  if (reader.number<uint32_t>() != gguf_magic) throw DataError(where, "is not a GGUF file.");
+  if (const auto got = reader.number<uint32_t>(); got != gguf_version)
+    throw DataError(where, concat("is GGUF of version ", got, "; expected ", gguf_version, "."));
   const auto n_tensors = reader.number<uint64_t>(), n_pairs = reader.number<uint64_t>();
   for (uint64_t i = 0; i < n_pairs; ++i) {
     reader.string();
