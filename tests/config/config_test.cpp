@@ -69,6 +69,20 @@ TEST(Config, KernelsAreChosenInOnePlace) {
   EXPECT_EQ(load({"model.kernels=composite"}).config.model.kernels, Kernels::composite);
 }
 
+TEST(Config, Bfloat16IsForCompositeKernelsAndFloat16IsRefused) {
+  const LoadedConfig loaded = load({"train.dtype=bfloat16"});
+  EXPECT_EQ(loaded.config.model.dtype, Precision::bfloat16);
+  EXPECT_EQ(loaded.config.model.kernels, Kernels::composite);
+  EXPECT_THAT(loaded.notes, testing::Contains(HasSubstr("train.dtype is bfloat16")));
+  EXPECT_THAT(to_toml(loaded.config), HasSubstr("dtype = \"bfloat16\""));
+  const auto refusal = [](std::initializer_list<const char*> settings, const char* reason) {
+    EXPECT_THAT([&] { load(settings); }, ThrowsMessage<UsageError>(HasSubstr(reason)));
+  };
+  refusal({"train.dtype=bfloat16", "model.kernels=fused"}, "train.dtype is bfloat16");
+  refusal({"train.dtype=float16"}, "65504");
+  refusal({"train.dtype=float64"}, "expected one of float32, bfloat16");
+}
+
 TEST(Config, OnlyHarmlessKeysMayChangeInARun) {
   const Config run = load({"norm.scheme=lp"}).config;
   Config other = run;

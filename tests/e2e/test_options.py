@@ -106,6 +106,8 @@ ROWS = {
     "model.mlp_dropout": model(0.5),
     "model.init": model("gpt2"),
     "model.kernels": Row("composite", ["kernels", "final weights"]),
+    # Memory alone changes, which is too small to see here; tests/train/checkpoint_activations_test.cpp.
+    "model.checkpoint_activations": Row("true", [], ["later losses", "final weights"], ["model.dropout=0.2"]),
     "data.source": Row(OTHER_TEXT, ["first loss", "validation losses"]),
     "data.tokenizer": Row("byte", ["first loss", "parameters"]),
     "data.tokenizer_file": Row(MORE_MERGES, ["first loss", "parameters"],
@@ -141,6 +143,7 @@ ROWS = {
     "train.seed": model(7),
     "train.start": model(OTHER_RUN),
     "train.only": learning("embeddings"),
+    "train.dtype": Row("bfloat16", ["dtype", "kernels", "first loss"]),
     "train.threads": Row(2, ["threads"]),
     "probe.every": watching(2, "probed names"),
     "probe.heads": watching("false", "probed names", "probe.every=2"),
@@ -166,6 +169,7 @@ def observe(folder, summary):
         "probed names": sorted({(r["step"], key) for r in rows for key in r if "/" in key}),
         "threads": session["threads"],
         "kernels": session["kernels"],
+        "dtype": session["dtype"],
         "outcome": summary["outcome"],
     }
 

@@ -35,6 +35,7 @@ TEST(Manifest, SessionsAreAdded) {
   const auto& first = manifest["sessions"][0];
   EXPECT_EQ(first["command"], (std::vector<std::string>{"normlab", "train"}));
   EXPECT_EQ(first["kernels"], "AVX2");
+  EXPECT_EQ(first["dtype"], "float32");
   EXPECT_EQ(first["threads"], 2);
   EXPECT_EQ(first["version"], NORMLAB_VERSION);
   EXPECT_EQ(first["machine"]["cpu"], this_machine().cpu);

@@ -82,7 +82,21 @@ void list_fields(OptimConfig& c, FieldList& list) {
       .read_if("optim.optimizer=muon");
 }
 
-void list_fields(TrainConfig& c, FieldList& list) {
+void list_dtype(Precision& dtype, FieldList& list) {
+  const auto get = [&dtype] { return dtype == Precision::bfloat16 ? "bfloat16" : "float32"; };
+  const auto set = [&dtype](const std::string& text) {
+    if (text == "float16" || text == "fp16")
+      throw UsageError("train.dtype",
+                       "float16 is not supported: it ends at 65504, so that gradients need a loss scaled to fit. "
+                       "Use bfloat16, which has the range of float32.");
+    dtype = text == "bfloat16" ? Precision::bfloat16 : Precision::float32;
+    return text == "bfloat16" || text == "float32";
+  };
+  list.custom("dtype", "type of matrix products; weights, norms, gains, softmax, loss and optimiser are float32",
+              "one of float32, bfloat16", get, set);
+}
+
+void list_fields(TrainConfig& c, Precision& dtype, FieldList& list) {
   list.section("train");
   list.integer("max_steps", c.max_steps, {.min = 0}, "optimiser steps").may_change_on_resume();
   list.integer("batch_size", c.batch_size, {.min = 1, .max = 1 << 20}, "windows per forward and backward pass")
@@ -122,6 +136,7 @@ void list_fields(TrainConfig& c, FieldList& list) {
       .meaning("embeddings", "embeddings and learned positions")
       .meaning("weights", "linear maps with their biases")
       .read_if("translation.source=");
+  list_dtype(dtype, list);
   list.integer("threads", c.threads, {.min = 0, .max = 4096}, "threads; 0 = all cores, or one for a small model")
       .affects(Effect::execution)
       .may_change_on_resume();
@@ -147,7 +162,7 @@ FieldList fields(Config& config) {
   list_fields(config.model, list);
   list_fields(config.data, list);
   list_fields(config.optim, list);
-  list_fields(config.train, list);
+  list_fields(config.train, config.model.dtype, list);
   list_fields(config.probe, list);
   list_fields(config.translation, list);
   return list;

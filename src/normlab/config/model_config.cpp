@@ -78,6 +78,10 @@ void list_fields(ModelConfig& c, FieldList& list) {
   list.choice("kernels", c.kernels,
               "fused: our kernels; composite: PyTorch's operators; best: fused if they support the model")
       .affects(Effect::execution);
+  list.flag("checkpoint_activations", c.checkpoint_activations,
+            "keep only the input of each block and compute the block again in backward: less memory, more time")
+      .affects(Effect::execution)
+      .may_change_on_resume();
 }
 
 void resolve_model(ModelConfig& c, const NormScheme& scheme) {
@@ -128,6 +132,7 @@ int window_of_layer(const ModelConfig& c, int layer) {
 }
 
 std::string why_not_fused(const ModelConfig& c, const NormScheme& scheme) {
+  if (c.dtype != Precision::float32) return "train.dtype is bfloat16";
   if (scheme.qk != QkNorm::none && scheme.scope == QkScope::all_heads) return "norm.scope is all_heads";
   if (scheme.qk_groups > 1) return "norm.qk_groups is above 1";
   if (c.d_head > 256) return "model.d_head is above 256";

@@ -12,6 +12,7 @@ enum class Positions { learned, sinusoidal, rope, sine };
 enum class RopeScaling { none, linear, llama3 };
 enum class InitRule { nanogpt, gpt2, small };
 enum class Kernels { best, fused, composite };
+enum class Precision { float32, bfloat16 };
 
 struct ModelConfig {
   int n_layers = 6;
@@ -37,6 +38,8 @@ struct ModelConfig {
   double mlp_dropout = 0.0;
   InitRule init = InitRule::nanogpt;
   Kernels kernels = Kernels::best;
+  bool checkpoint_activations = false;
+  Precision dtype = Precision::float32;  // of matrix products; the key is train.dtype
 };
 
 void list_fields(ModelConfig& config, FieldList& list);

@@ -12,6 +12,7 @@
 #include "normlab/ops/embedding.h"
 #include "normlab/ops/linear.h"
 #include "normlab/ops/lp_norm.h"
+#include "normlab/ops/precision.h"
 
 namespace normlab {
 
@@ -70,6 +71,7 @@ const RopeTable* DecoderLm::rope_of(size_t layer) const {
 }
 
 Tensor DecoderLm::hidden(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
+  const Autocast products(embedding_.device(), config_.dtype == Precision::bfloat16);
   const int64_t first_position = caches ? caches->front().length : 0;
   Stream stream{dropout(embed(tokens_bt, first_position, pass.sink),
                         pass.dropout(config_.dropout, 0, DropoutSite::embedding, tokens_bt.size(1)))};
@@ -88,8 +90,10 @@ Tensor DecoderLm::logits(const Tensor& tokens_bt, const Pass& pass, std::vector<
 }
 
 Tensor DecoderLm::head(const Tensor& y_btc, GradientSink* sink) const {
+  const Autocast products(embedding_.device(), config_.dtype == Precision::bfloat16);
   const Tensor weight = rows(head_weight());
-  Tensor z = packed_head_ ? fused_linear(y_btc, weight, Tensor(), packed_head_, sink) : torch::linear(y_btc, weight);
+  Tensor z =
+      packed_head_ ? fused_linear(y_btc, weight, Tensor(), packed_head_, sink) : widened(torch::linear(y_btc, weight));
   if (s_z_.defined()) z = z * s_z_.used();
   const double cap = scheme_.output_soft_cap;
   return cap > 0.0 ? (z / cap).tanh() * cap : z;

@@ -11,6 +11,7 @@
 #include "normlab/ops/cross_entropy.h"
 #include "normlab/ops/embedding.h"
 #include "normlab/ops/lp_norm.h"
+#include "normlab/ops/precision.h"
 
 namespace normlab {
 namespace {
@@ -98,6 +99,7 @@ Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, in
 }
 
 Memory EncoderDecoder::encode(const Tensor& words_vc, const SourceBatch& source, const Pass& pass) const {
+  const Autocast products(embedding_.device(), config_.dtype == Precision::bfloat16);
   const Pass own = encoder_pass(pass, source);
   Stream stream{dropout(embed(words_vc, source.tokens_bs, source.language, 0, pass.sink),
                         own.dropout(config_.dropout, 0, DropoutSite::embedding, source.tokens_bs.size(1)))};
@@ -123,12 +125,13 @@ DecodeTables EncoderDecoder::tables_of(const Tensor& words_vc, const OutputVocab
 
 Tensor EncoderDecoder::head(const Tensor& y, const DecodeTables& tables) const {
   const Tensor z = tables.packed_head ? fused_linear(y, tables.head_nc, tables.bias_n, tables.packed_head)
-                                      : torch::linear(y, tables.head_nc, tables.bias_n);
+                                      : widened(torch::linear(y, tables.head_nc, tables.bias_n));
   const double cap = scheme_.output_soft_cap;
   return cap > 0.0 ? (z / cap).tanh() * cap : z;
 }
 
 Tensor EncoderDecoder::logits(const TranslationBatch& batch, const Pass& pass) const {
+  const Autocast products(embedding_.device(), config_.dtype == Precision::bfloat16);
   const Tensor table = words();
   const Memory memory = encode(table, batch.source, pass);
   const Pass own = decoder_pass(pass, memory);
@@ -160,6 +163,7 @@ DecodeTables EncoderDecoder::decode_tables(const OutputVocabulary& outputs) cons
 
 Tensor EncoderDecoder::step(const Tensor& tokens_r, int64_t language, const DecodeTables& tables,
                             BeamState& beams) const {
+  const Autocast products(embedding_.device(), config_.dtype == Precision::bfloat16);
   beams.begin_step();
   Pass pass{.memory = &beams.memory(), .beams = &beams};
   Stream stream{embed(tables.words_vc, tokens_r.unsqueeze(1), language, beams.position())};

@@ -65,7 +65,8 @@ AttentionCall Attention::call_of(const Pass& pass, const RopeTable* rope, int64_
           .rope = rope,
           .causal = !cross && pass.causal,
           .key_lengths_b = cross ? pass.memory->lengths_b : pass.key_lengths_b,
-          .dropout = pass.dropout(dropout_, layer_, site, n_heads_ * t)};
+          .dropout = pass.dropout(dropout_, layer_, site, n_heads_ * t),
+          .sdpa_dropout = out_.weight.is_cuda()};
 }
 
 AttentionWeights Attention::weights(const Tensor& model_gain) const {

@@ -11,12 +11,15 @@ namespace {
 
 using torch::Tensor;
 
-// The first `used` of twice as many places.
-Tensor grown(const Tensor& old, int64_t used) {
+constexpr int64_t first_tokens = 16;  // of a hypothesis that there is room for; later twice as many as there are
+
+// Along `dim`, of which all is used, with as much room again.
+Tensor grown(const Tensor& old, int64_t dim) {
+  const int64_t used = old.size(dim);
   std::vector<int64_t> sizes = old.sizes().vec();
-  sizes[0] = 2 * used;
+  sizes[static_cast<size_t>(dim)] = 2 * used;
   const Tensor larger = torch::empty(sizes, old.options());
-  larger.narrow(0, 0, used).copy_(old);
+  larger.narrow(dim, 0, used).copy_(old);
   return larger;
 }
 
@@ -107,18 +110,19 @@ void BeamState::forget_sentences() {
 
 void BeamState::append(int layer, const Tensor& k_hat_r1hd, const Tensor& v_r1hd) {
   Layer& at = layers_[static_cast<size_t>(layer)];
-  if (!fused_) {
-    at.k = at.k.defined() ? torch::cat({at.k, k_hat_r1hd}, 1) : k_hat_r1hd;
-    at.v = at.v.defined() ? torch::cat({at.v, v_r1hd}, 1) : v_r1hd;
-    return;
-  }
-  constexpr int64_t first_tokens = 16;
-  const int64_t first = position() * max_rows_, h = k_hat_r1hd.size(2), d = k_hat_r1hd.size(3);
+  const int64_t h = k_hat_r1hd.size(2), d = k_hat_r1hd.size(3), tokens_dim = fused_ ? 0 : 1;
+  const int64_t first = fused_ ? position() * max_rows_ : position();
   if (!at.k.defined()) {
-    at.k = torch::empty({first_tokens * max_rows_, h, d}, k_hat_r1hd.options());
+    at.k = fused_ ? torch::empty({first_tokens * max_rows_, h, d}, v_r1hd.options())
+                  : torch::empty({rows(), first_tokens, h, d}, v_r1hd.options());
     at.v = torch::empty_like(at.k);
-  } else if (first == at.k.size(0)) {
-    at.k = grown(at.k, first), at.v = grown(at.v, first);
+  } else if (first == at.k.size(tokens_dim)) {
+    at.k = grown(at.k, tokens_dim), at.v = grown(at.v, tokens_dim);
+  }
+  if (!fused_) {
+    at.k.narrow(1, first, 1).copy_(k_hat_r1hd);
+    at.v.narrow(1, first, 1).copy_(v_r1hd);
+    return;
   }
   at.k.narrow(0, first, rows()).copy_(k_hat_r1hd.squeeze(1));
   at.v.narrow(0, first, rows()).copy_(v_r1hd.squeeze(1));
@@ -126,7 +130,7 @@ void BeamState::append(int layer, const Tensor& k_hat_r1hd, const Tensor& v_r1hd
 
 Tensor BeamState::attend(int layer, const Tensor& q_hat_r1hd, const AttentionCall& call) const {
   const Layer& at = layers_[static_cast<size_t>(layer)];
-  if (!fused_) return normlab::attend(q_hat_r1hd, at.k, at.v, call);
+  if (!fused_) return normlab::attend(q_hat_r1hd, at.k.narrow(1, 0, length_), at.v.narrow(1, 0, length_), call);
   const float *k = at.k.const_data_ptr<float>(), *v = at.v.const_data_ptr<float>();
   return attend_rows(q_hat_r1hd, at.k.size(1), call, [&](size_t row) {
     return RowKeys{k, v, slots_of_[row].data(), static_cast<int64_t>(slots_of_[row].size())};

@@ -35,7 +35,7 @@ class BeamState {
 
  private:
   struct Layer {
-    torch::Tensor k, v;                // fused: [slots, h, d], rows stay where they are; composite: [r, t, h, d]
+    torch::Tensor k, v;  // fused: [slots, h, d], rows stay where they are; composite: [r, t, h, d]; with room
     torch::Tensor memory_k, memory_v;  // [b, s, h, d]
   };
   void forget_sentences();

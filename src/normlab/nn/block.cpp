@@ -1,8 +1,10 @@
 #include "normlab/nn/block.h"
 
 #include <cmath>
+#include <optional>
 
 #include "normlab/nn/observer.h"
+#include "normlab/ops/checkpoint.h"
 
 namespace normlab {
 namespace {
@@ -47,6 +49,7 @@ Block::Block(const ModelConfig& config, const NormScheme& scheme, int layer, tor
       dropout_(config.dropout),
       mlp_dropout_(config.mlp_dropout),
       with_cross_(with_cross),
+      checkpoint_(config.checkpoint_activations),
       placement_(scheme.placement),
       attn_norm_(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options),
       mlp_norm_(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options),
@@ -67,6 +70,42 @@ Block::Block(const ModelConfig& config, const NormScheme& scheme, int layer, tor
 
 void Block::operator()(Stream& stream, const Pass& pass, const Tensor& model_gain, const RopeTable* rope,
                        KvCache* cache) const {
+  const bool for_backward = stream.x.requires_grad() && !cache && !pass.beams;
+  if (checkpoint_ && for_backward)
+    run_twice(stream, pass, model_gain, rope);
+  else
+    run(stream, pass, model_gain, rope, cache);
+}
+
+// Observers and sums of gradients belong to the second time, whose tensors have gradients. The pass only points to the
+// encoder's output and the model to its rotations, which may be gone by then: both are held here.
+void Block::run_twice(Stream& stream, const Pass& pass, const Tensor& model_gain, const RopeTable* rope) const {
+  const Tensor memory = with_cross_ ? pass.memory->x_bsc : Tensor();
+  const Tensor lengths = with_cross_ ? pass.memory->lengths_b : Tensor();
+  std::vector<Tensor> inputs;
+  for (const Tensor& each : {stream.x, stream.branch, model_gain, memory})
+    if (each.defined()) inputs.push_back(each);
+  const bool has_branch = stream.branch.defined(), has_gain = model_gain.defined();
+  const auto after = std::make_shared<Dropout>();
+  const auto compute = [=, block = *this, before = stream.dropout, table = rope ? std::optional(*rope) : std::nullopt](
+                           const std::vector<Tensor>& in, bool again) {
+    auto next = in.begin();
+    Stream own{.x = *next++, .branch = has_branch ? *next++ : Tensor(), .dropout = before};
+    const Tensor gain = has_gain ? *next++ : Tensor();
+    const Memory own_memory{block.with_cross_ ? *next : Tensor(), lengths};
+    Pass own_pass = pass;
+    own_pass.memory = block.with_cross_ ? &own_memory : nullptr;
+    if (!again) own_pass.observer = nullptr, own_pass.sink = nullptr;
+    block.run(own, own_pass, gain, table ? &*table : nullptr, /*cache=*/nullptr);
+    *after = own.dropout;
+    return own.branch.defined() ? std::vector<Tensor>{own.x, own.branch} : std::vector<Tensor>{own.x};
+  };
+  const std::vector<Tensor> out = checkpoint(inputs, compute);
+  stream = {.x = out[0], .branch = out.size() > 1 ? out[1] : Tensor(), .dropout = *after};
+}
+
+void Block::run(Stream& stream, const Pass& pass, const Tensor& model_gain, const RopeTable* rope,
+                KvCache* cache) const {
   const int64_t t = stream.x.size(1);
   add_branch(stream, attn_norm_, attn_branch_norm_, alpha_attn_, placement_, [&](const Tensor& in) {
     if (pass.observer) pass.observer->see(Site::stream, {pass.stack, layer_}, stream.x, pass);

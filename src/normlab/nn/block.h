@@ -15,7 +15,7 @@ class Block {
   Block(const ModelConfig& config, const NormScheme& scheme, int layer, torch::TensorOptions options,
         bool with_cross = false);
 
-  // Runs the stream [b, t, c] through the layer.
+  // Runs the stream [b, t, c] through the layer; with model.checkpoint_activations backward runs it again.
   void operator()(Stream& stream, const Pass& pass, const torch::Tensor& model_gain, const RopeTable* rope,
                   KvCache* cache = nullptr) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
@@ -25,9 +25,13 @@ class Block {
   void after_step(Stack stack, LogitMaxima& maxima);
 
  private:
+  void run(Stream& stream, const Pass& pass, const torch::Tensor& model_gain, const RopeTable* rope,
+           KvCache* cache) const;
+  void run_twice(Stream& stream, const Pass& pass, const torch::Tensor& model_gain, const RopeTable* rope) const;
+
   int layer_ = 0;
   double dropout_ = 0.0, mlp_dropout_ = 0.0;
-  bool with_cross_ = false;
+  bool with_cross_ = false, checkpoint_ = false;
   NormPlacement placement_ = NormPlacement::pre;
   StreamNorm attn_norm_, cross_norm_, mlp_norm_;
   StreamNorm attn_branch_norm_, cross_branch_norm_, mlp_branch_norm_;  // of NormPlacement::both

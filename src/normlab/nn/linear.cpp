@@ -1,6 +1,7 @@
 #include "normlab/nn/linear.h"
 
 #include "normlab/ops/lp_norm.h"
+#include "normlab/ops/precision.h"
 
 namespace normlab {
 
@@ -16,7 +17,10 @@ void Linear::add_sigma() {
   v = torch::ones({weight.size(1)}, weight.options());
 }
 
-torch::Tensor Linear::sigma() const { return (u * torch::mv(weight, v)).sum(); }
+torch::Tensor Linear::sigma() const {
+  const Autocast off(weight.device(), false);
+  return (u * torch::mv(weight, v)).sum();
+}
 
 void Linear::power_iterations(int n) const {
   if (!gamma.defined() || weight.is_meta()) return;

@@ -7,6 +7,7 @@
 #include "normlab/ops/float_data.h"
 #include "normlab/ops/lp_norm.h"
 #include "normlab/ops/parallel_rows.h"
+#include "normlab/ops/precision.h"
 
 namespace normlab {
 namespace {
@@ -136,7 +137,7 @@ NormedSum add_norm(const Tensor& x, const Tensor& branch, const Dropout& how, co
   if (form.fused && (form.kind == SublayerNorm::layer || form.kind == SublayerNorm::rms))
     return fused_add_norm(x, branch, how, form, weights);
   const Tensor sum = branch.defined() ? x + dropout(branch, how) : x;
-  return {.sum = sum, .y = normalise(sum, form, weights)};
+  return {.sum = sum, .y = normalise(widened(sum), form, weights)};
 }
 
 }  // namespace normlab

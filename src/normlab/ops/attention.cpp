@@ -1,13 +1,11 @@
 #include "normlab/ops/attention.h"
 
-#include <cmath>
-#include <limits>
-
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
 #include "normlab/ops/attention_fused.h"
 #include "normlab/ops/attention_stats.h"
 #include "normlab/ops/lp_norm.h"
+#include "normlab/ops/precision.h"
 
 namespace normlab {
 namespace {
@@ -56,7 +54,7 @@ struct Side {
 // The gain stands beside the norm, so a channel gain is rotated like the channels it scales.
 Tensor transform(const Tensor& x_bthd, const AttentionCall& call, const Tensor& p, const Side& side,
                  int64_t first_position) {
-  Tensor x = x_bthd;
+  Tensor x = widened(x_bthd);
   if (call.rope && call.form.order == QkOrder::after_rope) x = rotate(x, *call.rope, first_position);
   x = normalise(x, call.form, p);
   if (side.affine.weight.defined()) x = x * over_channels(side.affine.weight, x);
@@ -66,16 +64,6 @@ Tensor transform(const Tensor& x_bthd, const AttentionCall& call, const Tensor& 
   return x;
 }
 
-Tensor repeat_heads(const Tensor& x_bshd, int64_t n_heads) {
-  const int64_t group = n_heads / x_bshd.size(2);
-  return group == 1 ? x_bshd : x_bshd.repeat_interleave(group, 2);
-}
-
-// [b, 1, 1, s]: true where a key is padding.
-Tensor padding(const Tensor& key_lengths_b, int64_t s) {
-  return torch::arange(s, key_lengths_b.options()).ge(key_lengths_b.unsqueeze(1)).unsqueeze(1).unsqueeze(1);
-}
-
 void require_heads(const Tensor& qkv, int64_t n_heads, int64_t n_kv_heads) {
   if (qkv.dim() != 4 || n_kv_heads < 1 || n_heads + 2 * n_kv_heads != qkv.size(2) || n_heads % n_kv_heads != 0)
     throw Error("attention",
@@ -83,40 +71,7 @@ void require_heads(const Tensor& qkv, int64_t n_heads, int64_t n_kv_heads) {
                        "; got ", c10::str(qkv.sizes()), "."));
 }
 
-void record_largest(const Tensor& logits_bhts, MaxLogits& into) {
-  const Tensor largest = logits_bhts.detach().amax({0, 2, 3}).to(torch::kFloat32).contiguous();
-  for (int64_t head = 0; head < largest.numel(); ++head)
-    into.add(static_cast<size_t>(head), largest.const_data_ptr<float>()[head]);
-}
-
-// [b, h, t, d], with the factor of each query.
-Tensor scaled_queries(const Tensor& q_hat_bthd, int64_t s, const AttentionCall& call) {
-  const Tensor q = q_hat_bthd.transpose(1, 2);
-  if (call.form.row_scale == RowScale::one) return q;
-  const Tensor factor = visible_keys(q.size(2), s, call).log().to(q.options());
-  return q * factor.unsqueeze(1).unsqueeze(-1);
-}
-
 }  // namespace
-
-void MaxLogits::add(size_t head, float logit) noexcept {
-  float known = values_[head].load();
-  while (known < logit && !values_[head].compare_exchange_weak(known, logit)) {
-  }
-}
-
-void MaxLogits::reset() noexcept {
-  for (auto& value : values_) value.store(-std::numeric_limits<float>::infinity());
-}
-
-Tensor visible_keys(int64_t t, int64_t s, const AttentionCall& call) {
-  const auto real = torch::kFloat64;
-  const Tensor end = call.causal ? torch::arange(s - t + 1, s + 1, real) : torch::full({t}, double(s), real);
-  const Tensor begin = call.windowed() ? (end - call.form.window).clamp_min(0.0) : torch::zeros({1}, real);
-  if (!call.key_lengths_b.defined()) return (end - begin).unsqueeze(0);
-  const Tensor in_text = torch::minimum(end.unsqueeze(0), call.key_lengths_b.to(torch::kCPU, real).unsqueeze(1));
-  return (in_text - begin).clamp_min(1.0);
-}
 
 Tensor normalise_queries(const Tensor& q_bthd, const AttentionCall& call, const AttentionWeights& weights,
                          int64_t first_position) {
@@ -127,41 +82,6 @@ Tensor normalise_queries(const Tensor& q_bthd, const AttentionCall& call, const 
 Tensor normalise_keys(const Tensor& k_bshd, const AttentionCall& call, const AttentionWeights& weights,
                       int64_t first_position) {
   return transform(k_bshd, call, weights.p, {weights.k_affine, {}}, first_position);
-}
-
-Tensor attend(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const Tensor& v_bshd, const AttentionCall& call,
-              MaxLogits* max_logits) {
-  const int64_t n_heads = q_hat_bthd.size(2), t = q_hat_bthd.size(1), s = k_hat_bshd.size(1), window = call.form.window;
-  // PyTorch's own kernel where it has our mask and our dropout; without Python it has no meta kernel.
-  const bool plain =
-      call.dropout.rate <= 0.0 && call.form.soft_cap <= 0.0 && !max_logits && !call.key_lengths_b.defined();
-  // A token that is decoded alone needs no mask: it sees what is left of the keys.
-  if (plain && call.windowed() && t == 1 && s > window)
-    return attend(q_hat_bthd, k_hat_bshd.narrow(1, s - window, window), v_bshd.narrow(1, s - window, window), call);
-  const Tensor v = repeat_heads(v_bshd, n_heads).transpose(1, 2);
-  const bool masked = call.windowed() && window < s;
-  if (plain && !masked && (!call.causal || t == s || t == 1) && !q_hat_bthd.is_meta()) {
-    const Tensor k = repeat_heads(k_hat_bshd, n_heads).transpose(1, 2);
-    const bool triangle = call.causal && t == s && t > 1;
-    return torch::scaled_dot_product_attention(scaled_queries(q_hat_bthd, s, call), k, v, /*attn_mask=*/{},
-                                               /*dropout_p=*/0.0, triangle, call.form.logit_scale)
-        .transpose(1, 2);
-  }
-  const Tensor logits = attention_logits(q_hat_bthd, k_hat_bshd, call);
-  if (max_logits && !logits.is_meta()) record_largest(logits, *max_logits);
-  return torch::matmul(dropout(logits.softmax(-1), call.dropout), v).transpose(1, 2);
-}
-
-Tensor attention_logits(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const AttentionCall& call) {
-  const Tensor k = repeat_heads(k_hat_bshd, q_hat_bthd.size(2)).transpose(1, 2);
-  const int64_t t = q_hat_bthd.size(1), s = k.size(2);
-  Tensor logits = torch::matmul(scaled_queries(q_hat_bthd, s, call), k.transpose(2, 3)) * call.form.logit_scale;
-  if (call.form.soft_cap > 0.0) logits = (logits / call.form.soft_cap).tanh() * call.form.soft_cap;
-  constexpr double never = -std::numeric_limits<double>::infinity();
-  if (call.causal) logits = logits + torch::full({t, s}, never, logits.options()).triu(s - t + 1);
-  if (call.windowed() && call.form.window < s)
-    logits = logits + torch::full({t, s}, never, logits.options()).tril(s - t - call.form.window);
-  return call.key_lengths_b.defined() ? logits.masked_fill(padding(call.key_lengths_b, s), never) : logits;
 }
 
 Tensor attention(const Tensor& qkv_bthd, int64_t n_heads, const AttentionCall& call, const AttentionWeights& weights,

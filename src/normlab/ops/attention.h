@@ -47,6 +47,8 @@ struct AttentionCall {
   bool causal = true;                // key j is visible to query i when 0 <= i + s - t - j, below form.window if set
   torch::Tensor key_lengths_b = {};  // int64: keys after them are padding; undefined: none is
   Dropout dropout = {};
+  bool sdpa_dropout = false;               // composite: dropout may be PyTorch's own, with draws of its own
+  int64_t most_logits = int64_t{1} << 24;  // composite: that exist at once, where they have to
 
   bool windowed() const { return causal && form.window > 0; }
 };
@@ -76,7 +78,14 @@ torch::Tensor normalise_keys(const torch::Tensor& k_bshd, const AttentionCall& c
                              int64_t first_position);
 torch::Tensor attend(const torch::Tensor& q_hat_bthd, const torch::Tensor& k_hat_bshd, const torch::Tensor& v_bshd,
                      const AttentionCall& call, MaxLogits* max_logits = nullptr);
-// The logits [b, h, t, s] that the softmax of attend() reads; those of keys that are not visible are -inf.
+// Rows of queries that are taken together, so that there are at most call.most_logits of them, and the first keys that
+// any of them sees.
+struct QueryBlock {
+  int64_t begin = 0, end = 0, keys = 0;
+};
+std::vector<QueryBlock> query_blocks(const torch::Tensor& q_bthd, int64_t s, const AttentionCall& call);
+// The logits [b, h, t, s] that the softmax of attend() reads, never of 16 bits; those of keys that are not visible are
+// -inf.
 torch::Tensor attention_logits(const torch::Tensor& q_hat_bthd, const torch::Tensor& k_hat_bshd,
                                const AttentionCall& call);
 

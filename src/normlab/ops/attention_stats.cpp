@@ -1,5 +1,6 @@
 #include "normlab/ops/attention_stats.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace normlab {
@@ -47,11 +48,17 @@ std::vector<AttentionStats> attention_stats(const Tensor& logits_hts) {
 void count_attention(const Tensor& q_hat_bthd, const Tensor& k_hat_bshd, const AttentionCall& call,
                      AttentionStats* to) {
   const torch::NoGradGuard no_grad;
+  std::fill_n(to, q_hat_bthd.size(0) * q_hat_bthd.size(2), AttentionStats());
   for (int64_t b = 0; b < q_hat_bthd.size(0); ++b) {
     AttentionCall of_row = call;
     if (call.key_lengths_b.defined()) of_row.key_lengths_b = call.key_lengths_b.slice(0, b, b + 1);
-    const Tensor logits = attention_logits(q_hat_bthd.slice(0, b, b + 1), k_hat_bshd.slice(0, b, b + 1), of_row);
-    for (const AttentionStats& head : attention_stats(logits[0])) *to++ = head;
+    const Tensor q = q_hat_bthd.slice(0, b, b + 1), k = k_hat_bshd.slice(0, b, b + 1);
+    for (const QueryBlock& block : query_blocks(q, k.size(1), of_row)) {
+      const Tensor logits = attention_logits(q.slice(1, block.begin, block.end), k.slice(1, 0, block.keys), of_row);
+      AttentionStats* head = to;
+      for (const AttentionStats& each : attention_stats(logits[0])) merge(*head++, each);
+    }
+    to += q.size(2);
   }
 }
 

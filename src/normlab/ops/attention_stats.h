@@ -10,7 +10,7 @@ namespace normlab {
 // count for nothing.
 std::vector<AttentionStats> attention_stats(const torch::Tensor& logits_hts);
 
-// Writes `to` [b, h], one sequence at a time: no more than one sequence's logits exist at once.
+// Writes `to` [b, h], one sequence and one block of query rows at a time: no more than their logits exist at once.
 void count_attention(const torch::Tensor& q_hat_bthd, const torch::Tensor& k_hat_bshd, const AttentionCall& call,
                      AttentionStats* to);
 

@@ -131,13 +131,20 @@ Tensor cached_attention(const Tensor& qkv_bthd, int64_t n_heads, const Attention
   if (without_gradients(call)) return fused_cached_attention(qkv_bthd.contiguous(), n_heads, call, weights, cache);
   const int64_t n_kv_heads = (qkv_bthd.size(2) - n_heads) / 2, first = cache.length;
   const auto parts = qkv_bthd.split_with_sizes({n_heads, n_kv_heads, n_kv_heads}, 2);
+  const int64_t t = qkv_bthd.size(1);
+  const bool in_place = !torch::GradMode::is_enabled();
+  if (in_place) reserve(cache, qkv_bthd, n_kv_heads, first + t);
   const auto append = [&](Tensor& kept, const Tensor& fresh) {
-    kept = first > 0 ? torch::cat({kept.narrow(1, 0, first), fresh}, 1) : fresh;
+    if (in_place)
+      kept.narrow(1, first, t).copy_(fresh);
+    else
+      kept = first > 0 ? torch::cat({kept.narrow(1, 0, first), fresh}, 1) : fresh;
+    return kept.narrow(1, 0, first + t);
   };
-  append(cache.k_hat_bshd, normalise_keys(parts[1], call, weights, first));
-  append(cache.v_bshd, parts[2]);
-  cache.length = first + qkv_bthd.size(1);
-  return attend(normalise_queries(parts[0], call, weights, first), cache.k_hat_bshd, cache.v_bshd, call);
+  const Tensor k_hat = append(cache.k_hat_bshd, normalise_keys(parts[1], call, weights, first));
+  const Tensor v = append(cache.v_bshd, parts[2]);
+  cache.length = first + t;
+  return attend(normalise_queries(parts[0], call, weights, first), k_hat, v, call);
 }
 
 Tensor decoded_queries(const Tensor& q_r1hd, const AttentionCall& call, const AttentionWeights& weights,

@@ -16,13 +16,21 @@ Tensor mix32(Tensor x) {
   return x.bitwise_xor(x.bitwise_right_shift(16));
 }
 
+// Of x among the rows of the whole tensor.
+Tensor row_numbers(const Tensor& x, int64_t rows, const Dropout::Block& block, torch::TensorOptions whole) {
+  if (block.of_rows == 0) return torch::arange(rows, whole);
+  const int64_t here = x.size(-2);
+  const Tensor first = torch::arange(rows / here, whole) * block.of_rows + block.first;
+  return (first.unsqueeze(1) + torch::arange(here, whole)).flatten();
+}
+
 }  // namespace
 
 Tensor dropout(const Tensor& x, const Dropout& how) {
   if (how.rate <= 0.0) return x;
   const int64_t columns = x.size(-1), rows = x.numel() / std::max<int64_t>(columns, 1);
   const auto whole = torch::TensorOptions().dtype(torch::kInt64).device(x.device());
-  const Tensor row = torch::arange(how.first_row, how.first_row + rows, whole) + int64_t{how.key.k0};
+  const Tensor row = how.first_row + row_numbers(x, rows, how.block, whole) + int64_t{how.key.k0};
   const Tensor row_key = mix32(mix32(row.bitwise_and(low_32_bits)).bitwise_xor(int64_t{how.key.k1}));
   const Tensor column = (torch::arange(columns, whole) * int64_t{0x9e3779b9}).bitwise_and(low_32_bits);
   const Tensor bits = mix32((row_key.unsqueeze(1) + column).bitwise_and(low_32_bits));

@@ -8,6 +8,8 @@
 
 #include <cmath>
 
+#include "normlab/ops/precision.h"
+
 namespace normlab {
 namespace {
 
@@ -103,7 +105,7 @@ struct LearnedP : torch::autograd::Function<LearnedP> {
 
 }  // namespace
 
-Tensor lp_normalize(const Tensor& x, double p, double eps) { return FixedP::apply(x, p, eps); }
-Tensor lp_normalize(const Tensor& x, const Tensor& p, double eps) { return LearnedP::apply(x, p, eps); }
+Tensor lp_normalize(const Tensor& x, double p, double eps) { return FixedP::apply(widened(x), p, eps); }
+Tensor lp_normalize(const Tensor& x, const Tensor& p, double eps) { return LearnedP::apply(widened(x), p, eps); }
 
 }  // namespace normlab

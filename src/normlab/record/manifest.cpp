@@ -77,6 +77,7 @@ void add_session(const std::filesystem::path& manifest, const Session& session) 
                                    {"cores", machine.cores},
                                    {"memory_bytes", machine.memory_bytes}}},
                                  {"kernels", session.kernels},
+                                 {"dtype", session.dtype},
                                  {"threads", session.threads}});
   write_file_atomically(manifest, content.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }

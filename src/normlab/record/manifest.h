@@ -20,7 +20,8 @@ std::string utc_time(std::chrono::system_clock::time_point time);  // 2026-01-31
 
 struct Session {
   std::vector<std::string> command;
-  std::string kernels;  // the instruction set the kernels run on
+  std::string kernels;            // the instruction set the kernels run on
+  std::string dtype = "float32";  // of matrix products
   int threads = 1;
   std::chrono::system_clock::time_point started = std::chrono::system_clock::now();
 };

@@ -47,9 +47,10 @@ void begin(const RunDir& run, const SessionRequest& request, const Config& confi
   if (request.ranks && request.ranks->rank() > 0) return;
   write_file_atomically(run.config(), to_toml(config));
   const std::string kernels = enum_names<Kernels>()[static_cast<size_t>(config.model.kernels)];
-  add_session(
-      run.manifest(),
-      {.command = request.command, .kernels = concat(kernels, " ", isa_name()), .threads = at::get_num_threads()});
+  add_session(run.manifest(), {.command = request.command,
+                               .kernels = concat(kernels, " ", isa_name()),
+                               .dtype = config.model.dtype == Precision::bfloat16 ? "bfloat16" : "float32",
+                               .threads = at::get_num_threads()});
   if (request.ranks) wait_for_all(*request.ranks);
 }
 
