@@ -83,6 +83,32 @@ TEST(Config, Bfloat16IsForCompositeKernelsAndFloat16IsRefused) {
   refusal({"train.dtype=float64"}, "expected one of float32, bfloat16");
 }
 
+TEST(Config, KernelsDependOnTheDevice) {
+  EXPECT_EQ(load({"train.device=auto"}).config.model.kernels, Kernels::fused);
+  EXPECT_EQ(load({"train.device=cpu"}).config.model.kernels, Kernels::fused);
+  EXPECT_EQ(load({"train.device=cuda:1"}).config.model.kernels, Kernels::composite);
+  EXPECT_THAT(
+      [] {
+        load({"train.device=cuda", "model.kernels=fused"});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("train.device is cuda")));
+  for (const char* bad : {"train.device=gpu", "train.device=cuda:", "train.device=cuda:x", "train.device=cuda:100"})
+    EXPECT_THAT([&] { load({bad}); }, ThrowsMessage<UsageError>(HasSubstr("expected auto, cpu, cuda or cuda:N")));
+  // A run that goes on elsewhere has its kernels chosen again; what is asked for now is not overridden.
+  const auto resumed = [](std::initializer_list<const char*> now) {
+    std::vector<Setting> settings = optional_settings(parse_toml(to_toml(load({"train.device=cpu"}).config), "run"));
+    for (const char* setting : now) settings.push_back(parse_setting(setting));
+    return resolve_config(settings).config.model.kernels;
+  };
+  EXPECT_EQ(resumed({"train.device=cuda"}), Kernels::composite);
+  EXPECT_EQ(resumed({"train.device=cpu"}), Kernels::fused);
+  EXPECT_THAT(
+      [&] {
+        resumed({"train.device=cuda", "model.kernels=fused"});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("train.device is cuda")));
+}
+
 TEST(Config, OnlyHarmlessKeysMayChangeInARun) {
   const Config run = load({"norm.scheme=lp"}).config;
   Config other = run;

@@ -98,12 +98,30 @@ def test_config_later_settings_win(tmp_path):
 def test_doctor(tmp_path):
     found = json.loads(run("doctor", "--json", check=0).stdout)
     assert {"normlab", "libtorch", "blas", "cpu", "kernels", "torch_instruction_set", "cores", "threads", "memory",
-            "data tinyshakespeare"} <= found.keys()
+            "cuda", "device", "data tinyshakespeare"} <= found.keys()
     assert found["cores"] >= 1 and found["threads"] >= 1
     shown = run("doctor", check=0).stdout
     assert all(key in shown for key in found)
     nowhere = {"NORMLAB_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     assert "not found" in json.loads(run("doctor", "--json", check=0, env=nowhere).stdout)["data tinyshakespeare"]
+
+
+def test_a_missing_device_is_one_sentence(text, tmp_path):
+    if "cuda:" in json.loads(run("doctor", "--json", check=0).stdout)["device"]:
+        pytest.skip("this machine has CUDA")
+    assert json.loads(run("doctor", "--json", check=0).stdout)["device"].startswith("cpu")
+    tiny = ["model.n_layers=1", "model.n_heads=2", "model.d_model=8", "model.seq_len=8", "train.max_steps=1"]
+    out = tmp_path / "run"
+    failed = run("train", "--data", text, "--out", out, "--device", "cuda", "--set", *tiny, check=2).stderr
+    assert failed.count("\n") == 1 and "got 'cuda', but there is no such device here" in failed
+    assert not out.exists()
+    assert "expected auto, cpu, cuda or cuda:N" in run("train", "--data", text, "--out", out, "--device", "gpu", check=2).stderr
+    run("train", "--data", text, "--out", out, "--device", "auto", "--set", *tiny, check=0)
+    assert tomllib.loads((out / "config.toml").read_text())["train"]["device"] == "cpu"
+    for verb in ("eval", "generate", "inspect"):
+        assert "[--device] got 'cuda:1'" in run(verb, out, "--device", "cuda:1", check=2).stderr
+        run(verb, out, "--device", "cpu", check=0)
+    assert "got 'cuda'" in run("train", out, "--resume", "--device", "cuda", check=2).stderr
 
 
 def on_a_terminal(*arguments, **variables):

@@ -145,6 +145,7 @@ ROWS = {
     "train.only": learning("embeddings"),
     "train.dtype": Row("bfloat16", ["dtype", "kernels", "first loss"]),
     "train.threads": Row(2, ["threads"]),
+    "train.device": Row("cpu", [], ["device", "final weights"]),  # what `auto` is without a GPU
     "probe.every": watching(2, "probed names"),
     "probe.heads": watching("false", "probed names", "probe.every=2"),
 }
@@ -168,6 +169,7 @@ def observe(folder, summary):
         "checkpoints": sorted(p.name for p in (folder / "checkpoints").glob("step-*")),
         "probed names": sorted({(r["step"], key) for r in rows for key in r if "/" in key}),
         "threads": session["threads"],
+        "device": session["device"],
         "kernels": session["kernels"],
         "dtype": session["dtype"],
         "outcome": summary["outcome"],

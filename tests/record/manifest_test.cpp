@@ -29,7 +29,9 @@ TEST(Manifest, SessionsAreAdded) {
   TemporaryFolder folder;
   const auto path = folder / "manifest.json";
   add_session(path, {.command = {"normlab", "train"}, .kernels = "AVX2", .threads = 2});
-  add_session(path, {.command = {"normlab", "train", "--resume", "\xff"}, .kernels = "AVX2", .threads = 1});
+  add_session(
+      path,
+      {.command = {"normlab", "train", "--resume", "\xff"}, .kernels = "composite", .threads = 1, .device = "cuda:1"});
   const auto manifest = nlohmann::json::parse(read_file(path));
   ASSERT_EQ(manifest["sessions"].size(), 2u);
   const auto& first = manifest["sessions"][0];
@@ -37,6 +39,8 @@ TEST(Manifest, SessionsAreAdded) {
   EXPECT_EQ(first["kernels"], "AVX2");
   EXPECT_EQ(first["dtype"], "float32");
   EXPECT_EQ(first["threads"], 2);
+  EXPECT_EQ(first["device"], "cpu");
+  EXPECT_EQ(manifest["sessions"][1]["device"], "cuda:1");
   EXPECT_EQ(first["version"], NORMLAB_VERSION);
   EXPECT_EQ(first["machine"]["cpu"], this_machine().cpu);
   EXPECT_EQ(first["started"].get<std::string>().size(), 20u);

@@ -68,6 +68,7 @@ const std::map<std::string, Words> felt_values = {
     {"train.eval_windows", {"1"}},
     {"train.early_stop", {"1"}},
     {"train.threads", {"2"}},
+    {"train.device", {"cpu"}},
     {"train.only", {"embeddings", "weights"}},  // which every model has
     {"translation.train", {"dev"}},
     {"translation.dev", {"test", ""}},

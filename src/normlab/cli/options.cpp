@@ -18,6 +18,7 @@ void ConfigOptions::add_to(CLI::App& verb) {
   add_files_to(verb);
   verb.add_option("--threads", threads, "threads, 0 for all cores, or one for a small model (train.threads)")
       ->type_name("N");
+  verb.add_option("--device", device, "auto, cpu, cuda or cuda:N (train.device)")->type_name("DEVICE");
 }
 
 void ConfigOptions::add_files_to(CLI::App& verb) {
@@ -38,6 +39,8 @@ std::vector<Setting> ConfigOptions::settings() const {
   if (!data.empty()) all.push_back({.key = "data.source", .values = {data}, .where = "--data", .is_list = false});
   if (!threads.empty())
     all.push_back({.key = "train.threads", .values = {threads}, .where = "--threads", .is_list = false});
+  if (!device.empty())
+    all.push_back({.key = "train.device", .values = {device}, .where = "--device", .is_list = false});
   for (const std::string& set : sets) {
     if (set.find('=') == std::string::npos)
       throw UsageError("--set", concat("got '", set, "', expected key=value, such as model.d_model=128; a folder is ",

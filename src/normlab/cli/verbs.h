@@ -45,11 +45,11 @@ void print_report_place(const std::filesystem::path& folder);  // path and file:
 // Options that several verbs share.
 struct ConfigOptions {
   std::vector<std::string> files, sets;
-  std::string data, threads;
+  std::string data, threads, device;
 
-  void add_to(CLI::App& verb);            // with --threads
+  void add_to(CLI::App& verb);            // with --threads and --device
   void add_files_to(CLI::App& verb);      // without
-  std::vector<Setting> settings() const;  // files, then --data and --threads, then --set
+  std::vector<Setting> settings() const;  // files, then --data, --threads and --device, then --set
 };
 
 // UsageError when the settings are those of a study; `verb` trains one model.

@@ -29,6 +29,18 @@ std::vector<std::string> enum_names<MuonScale>() {
 
 namespace {
 
+// Not which of them are there: that is known to libtorch only. A backend loaded beside libtorch, as by the tests, has
+// the name that libtorch gives it.
+bool is_device_name(const std::string& text) {
+  if (text == "auto" || text == "cpu") return true;
+  const size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  if (kind != "cuda" && kind != "privateuseone") return false;
+  if (colon == std::string::npos) return true;
+  const std::string number = text.substr(colon + 1);
+  return !number.empty() && number.size() <= 2 && number.find_first_not_of("0123456789") == std::string::npos;
+}
+
 void list_fields(DataConfig& c, FieldList& list) {
   list.section("data");
   list.text("source", c.source, "name of a data set or path of a UTF-8 text file; folder of aligned files")
@@ -138,6 +150,12 @@ void list_fields(TrainConfig& c, Precision& dtype, FieldList& list) {
       .read_if("translation.source=");
   list_dtype(dtype, list);
   list.integer("threads", c.threads, {.min = 0, .max = 4096}, "threads; 0 = all cores, or one for a small model")
+      .affects(Effect::execution)
+      .may_change_on_resume();
+  list.custom(
+          "device", "where the model runs; auto: CUDA where libtorch and the machine have it, else the CPU",
+          "auto, cpu, cuda or cuda:N", [&c] { return c.device; },
+          [&c](const std::string& text) { return is_device_name(text) && (c.device = text, true); })
       .affects(Effect::execution)
       .may_change_on_resume();
 }

@@ -61,6 +61,7 @@ struct TrainConfig {
   std::string start;
   TrainedPart only = TrainedPart::all;
   int threads = 0;
+  std::string device = "auto";
 };
 
 struct ProbeConfig {
@@ -101,6 +102,11 @@ struct Config {
 
 void list_fields(TranslationConfig& config, FieldList& list);
 void check_translation(const TranslationConfig& config, const NormScheme& norm, const OptimConfig& optim);
+
+bool is_cpu(const std::string& device);  // also `auto`, until the device is known
+// As of a ModelConfig, with regard to train.device: the fused kernels are for the CPU.
+void resolve_model(Config& config);
+std::string why_not_fused(const Config& config);
 
 // Every field of every section; the list refers to `config`, which must outlive it.
 FieldList fields(Config& config);

@@ -20,6 +20,16 @@ void require_utf8(const Setting& setting) {
 
 namespace {
 
+// A run stored the kernels that it chose for its device; on another one they are chosen again.
+bool moves_to_another_device(const std::vector<Setting>& settings) {
+  const Setting *stored = nullptr, *kernels = nullptr, *wanted = nullptr;
+  for (const Setting& setting : settings) {
+    if (setting.key == "train.device") (setting.optional ? stored : wanted) = &setting;
+    if (setting.key == "model.kernels") kernels = &setting;
+  }
+  return stored && wanted && stored->values != wanted->values && kernels && kernels->optional;
+}
+
 // Without regard to settings that nothing reads.
 LoadedConfig complete(const std::vector<Setting>& settings) {
   LoadedConfig loaded;
@@ -44,11 +54,12 @@ LoadedConfig complete(const std::vector<Setting>& settings) {
   }
 
   check_scheme(config.norm);
+  if (moves_to_another_device(settings)) config.model.kernels = Kernels::best;
   const bool free_choice = config.model.kernels == Kernels::best;
-  resolve_model(config.model, config.norm);
+  resolve_model(config);
   if (free_choice && config.model.kernels == Kernels::composite)
     loaded.notes.push_back(concat("model.kernels = composite: the fused kernels do not support this model, because ",
-                                  why_not_fused(config.model, config.norm)));
+                                  why_not_fused(config)));
   if (config.data.fold >= config.data.folds)
     throw UsageError("data.fold", concat("got ", config.data.fold, ", expected 0 to ", config.data.folds - 1,
                                          " with data.folds = ", config.data.folds, "."));
@@ -131,6 +142,21 @@ void refuse_settings_without_effect(const std::vector<Setting>& settings, Loaded
 }
 
 }  // namespace
+
+bool is_cpu(const std::string& device) { return device == "cpu" || device == "auto"; }
+
+std::string why_not_fused(const Config& config) {
+  if (!is_cpu(config.train.device)) return concat("train.device is ", config.train.device);
+  return why_not_fused(config.model, config.norm);
+}
+
+void resolve_model(Config& config) {
+  if (!is_cpu(config.train.device) && config.model.kernels == Kernels::fused)
+    throw UsageError("model.kernels", concat("the fused kernels run on the CPU only: ", why_not_fused(config),
+                                             ". Use model.kernels=composite."));
+  if (!is_cpu(config.train.device)) config.model.kernels = Kernels::composite;
+  resolve_model(config.model, config.norm);
+}
 
 std::vector<std::string> schemes_that_read(const Config& config, const std::string& key) {
   std::vector<std::string> names;

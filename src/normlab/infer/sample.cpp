@@ -8,7 +8,8 @@ namespace normlab {
 
 using torch::Tensor;
 
-int64_t choose_token(const Tensor& logits_v, const SampleOptions& options, int64_t index) {
+int64_t choose_token(const Tensor& of_model_v, const SampleOptions& options, int64_t index) {
+  const Tensor logits_v = of_model_v.cpu();
   if (options.temperature == 0.0) return logits_v.argmax().item<int64_t>();
   // In double and sorted, so that the cumulative sums are exact enough and the order is fixed.
   const auto [values, tokens] = (logits_v.to(torch::kFloat64) / options.temperature).sort(/*stable=*/true, 0, true);

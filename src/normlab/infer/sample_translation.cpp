@@ -24,7 +24,7 @@ TranslatedLine sample_translation(const EncoderDecoder& model, PairVocabulary& v
   const int64_t limit = longest_translation(static_cast<int64_t>(source.size()), model.config().seq_len);
   for (int64_t t = 0; t < limit && symbols.back() != PairVocabulary::end; ++t) {
     const torch::Tensor logits =
-        model.step(torch::tensor({int64_t{symbols.back()}}, torch::kInt64), /*language=*/1, tables, state)[0];
+        model.step(torch::tensor({int64_t{symbols.back()}}, torch::kInt64), /*language=*/1, tables, state)[0].cpu();
     const int64_t place = choose_token(logits, own, t);
     log_prob += logits.log_softmax(0)[place].item<double>();
     symbols.push_back(static_cast<int32_t>(outputs.ids_n[place].item<int64_t>()));

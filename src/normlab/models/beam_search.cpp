@@ -83,8 +83,9 @@ class Search {
 
   // Goes on with the best `beam` candidates of each sentence; `length` symbols are there already.
   void step(int64_t length) {
-    const Tensor logits =
-        model_.step(last_symbols(), task_.target_language, tables_, beams_).to(torch::kFloat32).contiguous();
+    const Tensor logits = model_.step(last_symbols(), task_.target_language, tables_, beams_)
+                              .to(torch::kCPU, torch::kFloat32)
+                              .contiguous();
     const std::vector<std::vector<Candidate>> candidates = candidates_of_rows(logits, length);
     const size_t each = rows_.size() / sentences_.size();
     std::vector<Row> next;

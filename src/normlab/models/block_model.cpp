@@ -23,6 +23,17 @@ void BlockModel<Model>::start(uint64_t seed) {
 }
 
 template <class Model>
+void BlockModel<Model>::start_from(Model on_cpu) {
+  const torch::NoGradGuard no_grad;
+  const NamedTensors values = on_cpu.state();
+  size_t i = 0;
+  self().visit([&](const std::string&, Tensor& tensor, Role role) {
+    tensor.copy_(values[i++].second);
+    tensor.requires_grad_(role != Role::state);
+  });
+}
+
+template <class Model>
 NamedTensors BlockModel<Model>::state() {
   NamedTensors list;
   self().visit([&list](const std::string& name, Tensor& tensor, Role) { list.emplace_back(name, tensor); });

@@ -26,12 +26,15 @@ class BlockModel {
   void pack_weights() const;
   // The same storage behind new leaves, so that threads can run backward on parts of a batch in parallel.
   Model alias() const;
+  torch::Device device() const { return self().embedding_.device(); }
 
  protected:
   using PackedProducts = std::vector<std::pair<torch::Tensor, PackedWeight*>>;  // a weight and its packed copy
 
   // At the end of a constructor: initial values as a function of `seed` (models/init.cpp), constraints, gradients.
   void start(uint64_t seed);
+  // The same on another device, from a model that started on the CPU: all devices begin with the same values.
+  void start_from(Model on_cpu);
 
  private:
   Model& self() { return static_cast<Model&>(*this); }

@@ -4,6 +4,7 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
+#include "normlab/models/device.h"
 #include "normlab/models/init.h"
 #include "normlab/models/sinusoids.h"
 #include "normlab/nn/observer.h"
@@ -43,7 +44,10 @@ DecoderLm::DecoderLm(const ModelConfig& wanted, const NormScheme& scheme, int vo
   if (scheme.placement != NormPlacement::post)
     final_norm_ = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
 
-  start(seed);
+  if (is_elsewhere(options))
+    start_from(DecoderLm(config_, scheme, vocab_size, seed, options.device(torch::kCPU)));
+  else
+    start(seed);
 }
 
 Tensor DecoderLm::rows(const Tensor& table_vc) const {
@@ -70,7 +74,8 @@ const RopeTable* DecoderLm::rope_of(size_t layer) const {
   return local ? &local_rope_ : &rope_;
 }
 
-Tensor DecoderLm::hidden(const Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches) const {
+Tensor DecoderLm::hidden(const Tensor& given_bt, const Pass& pass, std::vector<KvCache>* caches) const {
+  const Tensor tokens_bt = on_device(given_bt, device());
   const Autocast products(embedding_.device(), config_.dtype == Precision::bfloat16);
   const int64_t first_position = caches ? caches->front().length : 0;
   Stream stream{dropout(embed(tokens_bt, first_position, pass.sink),
@@ -101,7 +106,7 @@ Tensor DecoderLm::head(const Tensor& y_btc, GradientSink* sink) const {
 
 Tensor DecoderLm::loss(const Tensor& tokens_bt, const Tensor& targets_bt, const Pass& pass) const {
   Tensor scores = logits(tokens_bt, pass).view({-1, vocab_size_});
-  const Tensor targets = targets_bt.reshape({-1});
+  const Tensor targets = on_device(targets_bt, device()).reshape({-1});
   // The fused kernel writes over the logits that the z-loss still needs.
   if (pass.training && scheme_.z_loss > 0.0) {
     const Tensor z_loss = scores.logsumexp(-1).square().mean() * scheme_.z_loss;

@@ -4,6 +4,7 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
+#include "normlab/models/device.h"
 #include "normlab/models/init.h"
 #include "normlab/models/sinusoids.h"
 #include "normlab/nn/observer.h"
@@ -79,7 +80,10 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& wanted, const NormScheme& sche
     for (StreamNorm* norm : {&encoder_norm_, &decoder_norm_})
       *norm = StreamNorm(scheme, config.d_model, config.bias, config.kernels == Kernels::fused, options);
 
-  start(seed);
+  if (is_elsewhere(options))
+    start_from(EncoderDecoder(config_, scheme, shape, seed, options.device(torch::kCPU)));
+  else
+    start(seed);
 }
 
 Tensor EncoderDecoder::words() const {
@@ -98,7 +102,8 @@ Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, in
   return positions_.defined() ? x + positions_.slice(0, first_position, end) : x;
 }
 
-Memory EncoderDecoder::encode(const Tensor& words_vc, const SourceBatch& source, const Pass& pass) const {
+Memory EncoderDecoder::encode(const Tensor& words_vc, const SourceBatch& given, const Pass& pass) const {
+  const SourceBatch source{on_device(given.tokens_bs, device()), on_device(given.lengths_b, device()), given.language};
   const Autocast products(embedding_.device(), config_.dtype == Precision::bfloat16);
   const Pass own = encoder_pass(pass, source);
   Stream stream{dropout(embed(words_vc, source.tokens_bs, source.language, 0, pass.sink),
@@ -117,8 +122,9 @@ Memory EncoderDecoder::encode(const SourceBatch& source, const Pass& pass) const
 DecodeTables EncoderDecoder::tables_of(const Tensor& words_vc, const OutputVocabulary& outputs) const {
   DecodeTables tables;
   tables.words_vc = words_vc;
-  tables.head_nc = words_vc.index_select(0, outputs.ids_n);
-  if (out_bias_.defined()) tables.bias_n = out_bias_.index_select(0, outputs.ids_n);
+  const Tensor ids_n = on_device(outputs.ids_n, device());
+  tables.head_nc = words_vc.index_select(0, ids_n);
+  if (out_bias_.defined()) tables.bias_n = out_bias_.index_select(0, ids_n);
   if (config_.kernels == Kernels::fused) tables.packed_head = std::make_shared<PackedWeight>();
   return tables;
 }
@@ -135,7 +141,7 @@ Tensor EncoderDecoder::logits(const TranslationBatch& batch, const Pass& pass) c
   const Tensor table = words();
   const Memory memory = encode(table, batch.source, pass);
   const Pass own = decoder_pass(pass, memory);
-  Stream stream{dropout(embed(table, batch.inputs_bt, batch.target_language, 0, pass.sink),
+  Stream stream{dropout(embed(table, on_device(batch.inputs_bt, device()), batch.target_language, 0, pass.sink),
                         own.dropout(config_.dropout, 0, DropoutSite::embedding, batch.inputs_bt.size(1)))};
   const Tensor gain = model_gain_.used();
   for (const Block& block : decoder_) block(stream, own, gain, rope());
@@ -151,7 +157,7 @@ Tensor EncoderDecoder::loss_sum(const TranslationBatch& batch, const Pass& pass)
 }
 
 Tensor EncoderDecoder::loss_sum(const TranslationBatch& batch, const Pass& pass, double smoothing) const {
-  return cross_entropy_sum(logits(batch, pass).flatten(0, 1), batch.labels_bt.reshape({-1}),
+  return cross_entropy_sum(logits(batch, pass).flatten(0, 1), on_device(batch.labels_bt, device()).reshape({-1}),
                            {.fused = config_.kernels == Kernels::fused, .smoothing = smoothing});
 }
 
@@ -166,7 +172,7 @@ Tensor EncoderDecoder::step(const Tensor& tokens_r, int64_t language, const Deco
   const Autocast products(embedding_.device(), config_.dtype == Precision::bfloat16);
   beams.begin_step();
   Pass pass{.memory = &beams.memory(), .beams = &beams};
-  Stream stream{embed(tables.words_vc, tokens_r.unsqueeze(1), language, beams.position())};
+  Stream stream{embed(tables.words_vc, on_device(tokens_r, device()).unsqueeze(1), language, beams.position())};
   const Tensor gain = model_gain_.used();
   for (const Block& block : decoder_) block(stream, pass, gain, rope());
   return head(decoder_norm_(stream), tables).squeeze(1);

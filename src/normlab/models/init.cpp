@@ -70,6 +70,10 @@ ModelConfig for_tensors(ModelConfig config, torch::TensorOptions options) {
   return config;
 }
 
+bool is_elsewhere(torch::TensorOptions options) {
+  return options.device() != torch::kCPU && options.device() != torch::kMeta;
+}
+
 void initialise(const std::function<void(const ParameterVisitor&)>& visit, const ModelConfig& config,
                 const NormScheme& scheme, uint64_t seed) {
   visit([&](const std::string& name, torch::Tensor& tensor, Role role) {

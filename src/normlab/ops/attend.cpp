@@ -27,7 +27,7 @@ Tensor padding(const Tensor& key_lengths_b, int64_t s) {
 }
 
 void record_largest(const Tensor& logits_bhts, MaxLogits& into) {
-  const Tensor largest = logits_bhts.detach().amax({0, 2, 3}).to(torch::kFloat32).contiguous();
+  const Tensor largest = logits_bhts.detach().amax({0, 2, 3}).to(torch::kCPU, torch::kFloat32).contiguous();
   for (int64_t head = 0; head < largest.numel(); ++head)
     into.add(static_cast<size_t>(head), largest.const_data_ptr<float>()[head]);
 }
@@ -108,11 +108,13 @@ void MaxLogits::reset() noexcept {
 }
 
 Tensor visible_keys(int64_t t, int64_t s, const AttentionCall& call) {
-  const auto real = torch::kFloat64;
+  const auto real =
+      torch::TensorOptions(torch::kFloat64)
+          .device(call.key_lengths_b.defined() ? call.key_lengths_b.device() : torch::Device(torch::kCPU));
   const Tensor end = call.causal ? torch::arange(s - t + 1, s + 1, real) : torch::full({t}, double(s), real);
   const Tensor begin = call.windowed() ? (end - call.form.window).clamp_min(0.0) : torch::zeros({1}, real);
   if (!call.key_lengths_b.defined()) return (end - begin).unsqueeze(0);
-  const Tensor in_text = torch::minimum(end.unsqueeze(0), call.key_lengths_b.to(torch::kCPU, real).unsqueeze(1));
+  const Tensor in_text = torch::minimum(end.unsqueeze(0), call.key_lengths_b.to(torch::kFloat64).unsqueeze(1));
   return (in_text - begin).clamp_min(1.0);
 }
 

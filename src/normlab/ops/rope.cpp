@@ -10,6 +10,9 @@ using torch::indexing::Slice;
 
 namespace {
 
+// Where the tables are computed, so that they are the same on all devices.
+torch::TensorOptions on_cpu(torch::TensorOptions options) { return options.dtype(torch::kFloat64).device(torch::kCPU); }
+
 Tensor frequencies(int64_t d_head, double base, torch::TensorOptions real) {
   return torch::pow(base, torch::arange(0, d_head, 2, real) * (-1.0 / static_cast<double>(d_head)));
 }
@@ -26,18 +29,21 @@ Tensor scaled(const Tensor& frequency, const ModelConfig& c) {
 }
 
 RopeTable table_of(const Tensor& frequency, int64_t length, RopePairing pairing, torch::TensorOptions options) {
-  const Tensor angle = torch::arange(length, options.dtype(torch::kFloat64)).unsqueeze(1) * frequency;
-  return {pairing, angle.cos().to(options.dtype()), angle.sin().to(options.dtype())};
+  const Tensor angle = torch::arange(length, on_cpu(options)).unsqueeze(1) * frequency;
+  const auto as_wanted = [&](const Tensor& x) {
+    return x.to(options.device(), c10::typeMetaToScalarType(options.dtype()));
+  };
+  return {pairing, as_wanted(angle.cos()), as_wanted(angle.sin())};
 }
 
 }  // namespace
 
 RopeTable make_rope(int64_t length, int64_t d_head, double base, RopePairing pairing, torch::TensorOptions options) {
-  return table_of(frequencies(d_head, base, options.dtype(torch::kFloat64)), length, pairing, options);
+  return table_of(frequencies(d_head, base, on_cpu(options)), length, pairing, options);
 }
 
 RopeTable make_rope(const ModelConfig& c, bool local, torch::TensorOptions options) {
-  const auto real = options.dtype(torch::kFloat64);
+  const auto real = on_cpu(options);
   const Tensor frequency = local && c.rope_base_local > 0.0 ? frequencies(c.d_head, c.rope_base_local, real)
                                                             : scaled(frequencies(c.d_head, c.rope_base, real), c);
   return table_of(frequency, c.seq_len, c.rope_pairing, options);

@@ -20,7 +20,7 @@ Tensor logits_of(const QkvParts& qkv, const AttentionCall& call, const Attention
   const Tensor queries = first.x_bthd.narrow(2, 0, first.queries),
                keys = last.x_bthd.narrow(2, last.queries, last.keys);
   return attention_logits(normalise_queries(queries, call, weights, 0), normalise_keys(keys, call, weights, 0), call)[0]
-      .to(torch::kFloat64);
+      .to(torch::kCPU, torch::kFloat64);
 }
 
 // entropy_floor() of every row, 0 where it sees one key.

@@ -41,7 +41,7 @@ void MapRows::take_gradient(const std::vector<std::vector<Tensor>>& parts) {
 double MapRows::update() const { return norm_of(weight - old_weight) / norm_of(old_weight); }
 
 double MapRows::angle(int64_t d_head) const {
-  const Tensor now = with_bias(weight, bias), before = with_bias(old_weight, old_bias);
+  const Tensor now = with_bias(weight, bias).cpu(), before = with_bias(old_weight, old_bias).cpu();
   double sum = 0.0;
   for (int64_t row = 0; row < rows; row += d_head)
     sum += angle_between(before.narrow(0, row, d_head), now.narrow(0, row, d_head));

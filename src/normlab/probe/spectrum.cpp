@@ -29,7 +29,9 @@ std::vector<Spectrum> all_spectra(Model& model, const std::vector<Place>& places
   std::map<std::string, Tensor> weights;
   for (const auto& [name, tensor] : model.parameters())
     if (name.ends_with(".weight")) weights[name] = tensor;
-  const auto weight = [&](const std::string& name) { return weights.at(name).detach().to(torch::kFloat64); };
+  const auto weight = [&](const std::string& name) {
+    return weights.at(name).detach().to(torch::kCPU, torch::kFloat64);
+  };
   std::vector<Spectrum> list;
   for (const Place& place : places) {
     if (place.stack == Stack::cross) {

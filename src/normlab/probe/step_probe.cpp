@@ -95,8 +95,8 @@ AttentionStats* StepProbe::attention(Place place, const QkvParts& qkv, const Att
   if (at % static_cast<size_t>(sequences_) == 0) {
     LayerForm& known = forms_[places_.number(place)];
     known.normalised = call.form.qk != QkNorm::none;
-    if (weights.gain.defined()) known.gain = weights.gain.detach().clone();  // the update is yet to come
-    if (weights.p.defined()) known.p = weights.p.detach();
+    if (weights.gain.defined()) known.gain = weights.gain.detach().clone().cpu();  // the update is yet to come
+    if (weights.p.defined()) known.p = weights.p.detach().cpu();
   }
   return count_here;
 }

@@ -78,7 +78,8 @@ void add_session(const std::filesystem::path& manifest, const Session& session) 
                                    {"memory_bytes", machine.memory_bytes}}},
                                  {"kernels", session.kernels},
                                  {"dtype", session.dtype},
-                                 {"threads", session.threads}});
+                                 {"threads", session.threads},
+                                 {"device", session.device}});
   write_file_atomically(manifest, content.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

@@ -23,6 +23,7 @@ struct Session {
   std::string kernels;            // the instruction set the kernels run on
   std::string dtype = "float32";  // of matrix products
   int threads = 1;
+  std::string device = "cpu";
   std::chrono::system_clock::time_point started = std::chrono::system_clock::now();
 };
 

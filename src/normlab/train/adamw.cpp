@@ -76,20 +76,37 @@ void AdamW::update_block(const AdamWSpec& spec, const AdamWBuffers& buffers, con
     unit_rows(matrix, {block.begin / matrix.cols, block.end / matrix.cols});
 }
 
-double AdamW::step(const std::vector<Gradients>& parts, double lr, double clip) {
-  const double norm = add_parts(parts);
-  if (std::isfinite(norm)) update(parts.front(), lr, clip_factor(norm, clip));
+std::vector<double> read_together(const std::vector<Tensor>& scalars) {
+  if (scalars.empty()) return {};
+  std::vector<Tensor> doubles;
+  for (const Tensor& each : scalars) doubles.push_back(each.detach().to(torch::kFloat64));
+  const Tensor read = torch::stack(doubles).cpu();
+  return {read.const_data_ptr<double>(), read.const_data_ptr<double>() + read.numel()};
+}
+
+double AdamW::make_step(const std::vector<Gradients>& parts, double lr, double clip, DeviceLoss* loss) {
+  double norm = 0.0;
+  if (loss) {
+    const std::vector<double> read = read_together({add_parts_on_device(parts), loss->on_device});
+    norm = read[0], loss->value = read[1];
+  } else {
+    norm = add_parts(parts);
+  }
+  if (std::isfinite(norm) && (!loss || std::isfinite(loss->value))) update(parts.front(), lr, clip_factor(norm, clip));
   return norm;
+}
+
+Tensor AdamW::add_parts_on_device(const std::vector<Gradients>& parts) const {
+  const torch::NoGradGuard no_grad;
+  const Gradients& gradients = parts.front();
+  for (size_t part = 1; part < parts.size(); ++part) torch::_foreach_add_(gradients, parts[part]);
+  return torch::stack(torch::_foreach_norm(gradients)).norm();
 }
 
 double AdamW::add_parts(const std::vector<Gradients>& parts) const {
   const torch::NoGradGuard no_grad;
   if (parameters_.empty()) return 0.0;
-  if (!settings_.fused) {
-    const Gradients& gradients = parts.front();
-    for (size_t part = 1; part < parts.size(); ++part) torch::_foreach_add_(gradients, parts[part]);
-    return torch::stack(torch::_foreach_norm(gradients)).norm().item<double>();
-  }
+  if (!settings_.fused) return add_parts_on_device(parts).item<double>();
   std::vector<double> squares(blocks_.size());
   for_blocks([&](size_t i) {
     const Block& block = blocks_[i];

@@ -21,12 +21,13 @@ class AdamW : public Optimizer {
  public:
   AdamW(std::vector<Parameter> parameters, AdamWSettings settings);
 
-  double step(const std::vector<Gradients>& parts, double lr, double clip) override;
   NamedTensors state() const override;  // moments and step counts
 
   // The two halves of a step, for an optimiser that leaves some of its parameters to AdamW.
   // Adds all parts to the first and gives the norm of the sum.
   double add_parts(const std::vector<Gradients>& parts) const;
+  // The same, with the norm left where the gradients are; not for the fused kernel.
+  torch::Tensor add_parts_on_device(const std::vector<Gradients>& parts) const;
   // From gradients times `factor`.
   void update(const Gradients& gradients, double lr, double factor);
 
@@ -35,6 +36,7 @@ class AdamW : public Optimizer {
   struct Block {
     size_t parameter, begin, end;
   };
+  double make_step(const std::vector<Gradients>& parts, double lr, double clip, DeviceLoss* loss) override;
   void add_blocks(size_t parameter);
   template <class Work>
   void for_ranges(const Block& block, const Work& work) const;

@@ -8,6 +8,7 @@
 #include "normlab/base/json.h"
 #include "normlab/base/staging.h"
 #include "normlab/base/text.h"
+#include "normlab/models/device.h"
 #include "normlab/models/weights.h"
 #include "normlab/record/checksums.h"
 
@@ -126,7 +127,7 @@ EncoderDecoder make_translator(const Config& config, int vocab_size, uint64_t se
                           .encoder_layers = config.translation.encoder_layers,
                           .length_p975 = config.translation.length_p975,
                           .label_smoothing = config.translation.label_smoothing},
-          seed};
+          seed, tensor_options(config)};
 }
 
 Tokenizer load_tokenizer(const fs::path& folder) { return Tokenizer::from_json(read_json(folder / tokenizer_file)); }
@@ -135,11 +136,12 @@ Config load_checkpoint_config(const fs::path& folder) { return stored_config(fol
 
 LoadedModel load_model(const fs::path& path, LoadOptions options) {
   const fs::path folder = checkpoint_folder(path);
-  const Config config = load_checkpoint_config(folder);
+  Config config = load_checkpoint_config(folder);
   if (config.translation.wanted())
     throw UsageError(path.string(), "is a translator, not a language model. Use `normlab translate --run`.");
+  settle_device(config, options.device, "--device");
   Tokenizer tokenizer = load_tokenizer(folder);
-  DecoderLm model(config.model, config.norm, tokenizer.vocab_size(), 0);
+  DecoderLm model(config.model, config.norm, tokenizer.vocab_size(), 0, tensor_options(config));
   load_tensors(folder / model_file, model.state());
   require_checksums(folder);
   if (!options.allow_nonfinite) require_finite(folder / model_file, model.state());
@@ -148,9 +150,10 @@ LoadedModel load_model(const fs::path& path, LoadOptions options) {
 
 LoadedTranslator load_translator(const fs::path& path, LoadOptions options) {
   const fs::path folder = checkpoint_folder(path);
-  const Config config = load_checkpoint_config(folder);
+  Config config = load_checkpoint_config(folder);
   if (!config.translation.wanted())
     throw UsageError(path.string(), "is a language model, not a translator. Use `normlab generate`.");
+  settle_device(config, options.device, "--device");
   PairVocabulary vocabulary = load_pair_vocabulary(folder);
   EncoderDecoder model = make_translator(config, vocabulary.size(), 0);
   load_weights(folder, model);

@@ -45,6 +45,7 @@ EncoderDecoder make_translator(const Config& config, int vocab_size, uint64_t se
 // How a model is loaded for use: one with weights that are not finite is a DataError unless that is allowed.
 struct LoadOptions {
   bool allow_nonfinite = false;
+  std::string device = "cpu";  // --device
 };
 
 // A model ready for use, with all that belongs to it.

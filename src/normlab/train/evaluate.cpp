@@ -1,5 +1,7 @@
 #include "normlab/train/evaluate.h"
 
+#include "normlab/models/device.h"
+
 namespace normlab {
 
 std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> tokens,
@@ -21,7 +23,8 @@ std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> 
       continue;
     }
     const auto rows = static_cast<int64_t>(end - first);
-    const torch::Tensor inputs = torch::empty({rows, length}, torch::kInt64), targets = torch::empty_like(inputs);
+    const auto options = host_tokens(model.device());
+    const torch::Tensor inputs = torch::empty({rows, length}, options), targets = torch::empty({rows, length}, options);
     for (int64_t row = 0; row < rows; ++row) {
       const auto* text = tokens.data() + windows[first + static_cast<size_t>(row)].begin;
       std::copy_n(text, length, inputs.data_ptr<int64_t>() + row * length);

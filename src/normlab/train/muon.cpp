@@ -69,22 +69,36 @@ Muon::Muon(const std::vector<Parameter>& parameters, const MuonSettings& setting
 // no bit depends on which thread that is.
 void Muon::for_matrices(const std::function<void(size_t)>& work) const {
   std::atomic<size_t> next = 0;
-  at::parallel_for(0, at::get_num_threads(), 1, [&](int64_t, int64_t) {
+  const bool on_cpu = matrices_.empty() || matrices_.front().momentum.is_cpu();
+  at::parallel_for(0, on_cpu ? at::get_num_threads() : 1, 1, [&](int64_t, int64_t) {
     const torch::NoGradGuard no_grad;  // the mode is a thread's own
     for (size_t i = next++; i < largest_first_.size(); i = next++) work(largest_first_[i]);
   });
 }
 
-double Muon::add_parts(const std::vector<Gradients>& parts) const {
-  std::vector<double> norms(matrices_.size());
+std::vector<Tensor> Muon::add_parts(const std::vector<Gradients>& parts) const {
+  std::vector<Tensor> norms(matrices_.size());
   for_matrices([&](size_t i) {
     const Tensor& sum = parts.front()[matrices_[i].index];
     for (size_t part = 1; part < parts.size(); ++part) sum.add_(parts[part][matrices_[i].index]);
-    norms[i] = torch::linalg_vector_norm(sum, 2, {}, /*keepdim=*/false, torch::kFloat64).item<double>();
+    norms[i] = torch::linalg_vector_norm(sum, 2, {}, /*keepdim=*/false, torch::kFloat64);
   });
+  return norms;
+}
+
+double Muon::norm_of_sum(const std::vector<Gradients>& parts, const std::vector<Gradients>& others,
+                         DeviceLoss* loss) const {
+  std::vector<Tensor> scalars = add_parts(parts);
+  const size_t matrices = scalars.size();
+  const bool on_device = loss != nullptr;
+  if (on_device && !others_.empty()) scalars.push_back(adamw_.add_parts_on_device(others));
+  if (on_device) scalars.push_back(loss->on_device);
+  const std::vector<double> read = read_together(scalars);
+  if (on_device) loss->value = read.back();
   double total = 0.0;
-  for (double norm : norms) total += norm * norm;
-  return std::sqrt(total);
+  for (size_t i = 0; i < matrices; ++i) total += read[i] * read[i];
+  const double of_others = !on_device ? adamw_.add_parts(others) : others_.empty() ? 0.0 : read[matrices];
+  return std::hypot(std::sqrt(total), of_others);
 }
 
 void Muon::update(const Matrix& matrix, Tensor gradient, double lr) const {
@@ -101,12 +115,12 @@ void Muon::update(const Matrix& matrix, Tensor gradient, double lr) const {
   constrain(weight, constraint);
 }
 
-double Muon::step(const std::vector<Gradients>& parts, double lr, double clip) {
+double Muon::make_step(const std::vector<Gradients>& parts, double lr, double clip, DeviceLoss* loss) {
   std::vector<Gradients> others(parts.size());
   for (size_t part = 0; part < parts.size(); ++part)
     for (const size_t i : others_) others[part].push_back(parts[part][i]);
-  const double norm = std::hypot(add_parts(parts), adamw_.add_parts(others));
-  if (!std::isfinite(norm)) return norm;
+  const double norm = norm_of_sum(parts, others, loss);
+  if (!std::isfinite(norm) || (loss && !std::isfinite(loss->value))) return norm;
   const double factor = clip_factor(norm, clip);
   adamw_.update(others.front(), lr * settings_.adamw_rate, factor);
   for_matrices([&](size_t i) {

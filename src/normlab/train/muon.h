@@ -29,7 +29,6 @@ class Muon : public Optimizer {
  public:
   Muon(const std::vector<Parameter>& parameters, const MuonSettings& settings);
 
-  double step(const std::vector<Gradients>& parts, double lr, double clip) override;
   NamedTensors state() const override;  // the momentum of each matrix, and what AdamW keeps
 
  private:
@@ -38,8 +37,11 @@ class Muon : public Optimizer {
     Parameter parameter;
     torch::Tensor momentum;
   };
+  double make_step(const std::vector<Gradients>& parts, double lr, double clip, DeviceLoss* loss) override;
   void for_matrices(const std::function<void(size_t)>& work) const;
-  double add_parts(const std::vector<Gradients>& parts) const;
+  // The norms of the sums of the matrices' gradients, where they are.
+  std::vector<torch::Tensor> add_parts(const std::vector<Gradients>& parts) const;
+  double norm_of_sum(const std::vector<Gradients>& parts, const std::vector<Gradients>& others, DeviceLoss* loss) const;
   void update(const Matrix& matrix, torch::Tensor gradient, double lr) const;
 
   MuonSettings settings_;

@@ -19,14 +19,14 @@ bool is_trained(TrainedPart part, Role role) {
   return role == Role::weight || role == Role::residual_weight || role == Role::bias;
 }
 
-double PartialOptimizer::step(const std::vector<Gradients>& parts, double lr, double clip) {
+double PartialOptimizer::make_step(const std::vector<Gradients>& parts, double lr, double clip, DeviceLoss* loss) {
   std::vector<Gradients> own;
   for (const Gradients& part : parts) {
     own.emplace_back();
     for (size_t i = 0; i < part.size(); ++i)
       if (trained_[i]) own.back().push_back(part[i]);
   }
-  return inner_->step(own, lr, clip);
+  return inner_->step(own, lr, clip, loss);
 }
 
 }  // namespace normlab

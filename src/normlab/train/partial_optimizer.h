@@ -18,10 +18,11 @@ class PartialOptimizer : public Optimizer {
   PartialOptimizer(std::vector<bool> trained, std::unique_ptr<Optimizer> inner)
       : trained_(std::move(trained)), inner_(std::move(inner)) {}
 
-  double step(const std::vector<Gradients>& parts, double lr, double clip) override;
   NamedTensors state() const override { return inner_->state(); }
 
  private:
+  double make_step(const std::vector<Gradients>& parts, double lr, double clip, DeviceLoss* loss) override;
+
   std::vector<bool> trained_;
   std::unique_ptr<Optimizer> inner_;
 };

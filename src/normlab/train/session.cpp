@@ -4,9 +4,11 @@
 
 #include "normlab/base/error.h"
 #include "normlab/base/memory.h"
+#include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/config/load_data.h"
 #include "normlab/kernels/isa.h"
+#include "normlab/models/device.h"
 #include "normlab/record/manifest.h"
 #include "normlab/train/resume_point.h"
 #include "normlab/train/trainer.h"
@@ -37,7 +39,12 @@ RunDir open_run(const SessionRequest& request, const Config& config) {
   }
   RunDir run = request.resuming ? RunDir::open_locked(request.folder) : RunDir::create(request.folder);
   if (request.resuming) {
-    require_same_run(stored_config(run.config()), config);
+    Config of_run = stored_config(run.config());
+    const std::string there = of_run.train.device, here = config.train.device;
+    if (there != here) of_run.model.kernels = config.model.kernels;
+    require_same_run(of_run, config);
+    if (there != here && there != "auto")
+      log_line(concat("the run was on ", there, " and resumes on ", here, ": results may differ in their last bits"));
     settle_resume_point(run);
   }
   return run;
@@ -48,9 +55,10 @@ void begin(const RunDir& run, const SessionRequest& request, const Config& confi
   write_file_atomically(run.config(), to_toml(config));
   const std::string kernels = enum_names<Kernels>()[static_cast<size_t>(config.model.kernels)];
   add_session(run.manifest(), {.command = request.command,
-                               .kernels = concat(kernels, " ", isa_name()),
+                               .kernels = is_cpu(config.train.device) ? concat(kernels, " ", isa_name()) : kernels,
                                .dtype = config.model.dtype == Precision::bfloat16 ? "bfloat16" : "float32",
-                               .threads = at::get_num_threads()});
+                               .threads = at::get_num_threads(),
+                               .device = config.train.device});
   if (request.ranks) wait_for_all(*request.ranks);
 }
 
@@ -84,7 +92,15 @@ std::unique_ptr<TrainingRun> open_translator(const SessionRequest& request) {
 }  // namespace
 
 std::unique_ptr<TrainingRun> open_session(const SessionRequest& request) {
-  return request.config.translation.wanted() ? open_translator(request) : open_language_model(request);
+  SessionRequest own = request;
+  const bool automatic = own.config.train.device == "auto";
+  settle_device(own.config, own.ranks && automatic ? "cpu" : own.config.train.device);
+  if (own.ranks && !is_cpu(own.config.train.device))
+    throw UsageError("train.device", concat("got ", own.config.train.device, ", but ranks sum their gradients on the ",
+                                            "CPU. Set train.device=cpu, or train with one process."));
+  if (own.config.model.kernels != request.config.model.kernels)
+    log_line(concat("model.kernels = composite: train.device is ", own.config.train.device));
+  return own.config.translation.wanted() ? open_translator(own) : open_language_model(own);
 }
 
 }  // namespace normlab

@@ -110,7 +110,10 @@ double BasicStepper<Model, ModelBatch>::backward(const ModelBatch& batch, const 
       const Tensor loss = share_of_loss(replicas_[replica], batch.slice(begin, end), own, weight, words);
       loss.backward();
       sinks_[replica].collect(parameters_[replica]);
-      losses[replica] += loss.item<double>();
+      if (loss.is_cpu())
+        losses[replica] += loss.item<double>();
+      else
+        add_device_loss(loss);
     }
   };
   if (parts == 1)
@@ -122,6 +125,12 @@ double BasicStepper<Model, ModelBatch>::backward(const ModelBatch& batch, const 
   double total = 0.0;
   for (double loss : losses) total += loss;
   return total;
+}
+
+template <class Model, class ModelBatch>
+void BasicStepper<Model, ModelBatch>::add_device_loss(const Tensor& loss) {
+  const Tensor added = loss.detach().to(torch::kFloat64);
+  device_loss_ = device_loss_.defined() ? device_loss_ + added : added;
 }
 
 // Of each replica that had a part of the batch, in their order: the sum must not depend on which thread was first.
@@ -141,6 +150,7 @@ double BasicStepper<Model, ModelBatch>::backward_all(const std::vector<ModelBatc
   for (auto& list : parameters_)
     for (Tensor& parameter : list) parameter.mutable_grad().reset();
   for (GradientSink& sink : sinks_) sink.clear();
+  device_loss_.reset();
   // sigma-Reparam's norms of the weights give gradients of their own, later in the pass; with several threads the sum
   // over them comes first.
   const bool early = shared && replicas_.size() == 1 && !model().scheme().sigma_reparam;
@@ -159,7 +169,7 @@ template <class Model, class ModelBatch>
 double BasicStepper<Model, ModelBatch>::differentiate(const std::vector<ModelBatch>& batches, Pass pass) {
   const double loss = backward_all(batches, pass, /*shared=*/false);
   if (pass.observer) pass.observer->gradients(gradients());
-  return loss;
+  return device_loss_.defined() ? device_loss_.item<double>() : loss;
 }
 
 template <class Model, class ModelBatch>
@@ -199,6 +209,12 @@ StepResult BasicStepper<Model, ModelBatch>::step(const std::vector<ModelBatch>& 
   StepResult result;
   if (rank_sums_) {
     result = shared_step(batches, pass, lr, clip);
+  } else if (!model().device().is_cpu()) {
+    backward_all(batches, pass, /*shared=*/false);
+    if (pass.observer) pass.observer->gradients(gradients());
+    DeviceLoss loss{device_loss_};
+    result.grad_norm = optimizer_->step(gradients(), lr, clip, &loss);
+    result.loss = loss.value;
   } else {
     result.loss = differentiate(batches, pass);
     if (std::isfinite(result.loss)) result.grad_norm = optimizer_->step(gradients(), lr, clip);

@@ -57,7 +57,9 @@ class BasicStepper {
     int64_t begin, end;
     bool ends_step;
   };
+  // On the CPU the loss; on another device it is added to device_loss_, and 0.
   double backward(const ModelBatch& batch, const Pass& pass, double weight, const Share& share);
+  void add_device_loss(const torch::Tensor& loss);
   double backward_all(const std::vector<ModelBatch>& batches, Pass pass, bool shared);
   std::vector<Gradients> gradients() const;
   StepResult shared_step(const std::vector<ModelBatch>& batches, Pass pass, double lr, double clip);
@@ -68,6 +70,7 @@ class BasicStepper {
   std::unique_ptr<Optimizer> optimizer_;
   LogitMaxima maxima_;  // of the step, over all replicas
   std::unique_ptr<RankSums> rank_sums_;
+  torch::Tensor device_loss_;  // of the step so far
 };
 
 using Stepper = BasicStepper<DecoderLm, Batch>;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "normlab/models/device.h"
 #include "normlab/train/evaluate.h"
 
 namespace normlab {
@@ -11,7 +12,7 @@ namespace {
 
 // With drawn weights, or with those that a new run is to start from.
 DecoderLm first_model(const Config& config, const Corpus& corpus, uint64_t seed, bool is_new) {
-  DecoderLm model(config.model, config.norm, corpus.tokenizer.vocab_size(), seed);
+  DecoderLm model(config.model, config.norm, corpus.tokenizer.vocab_size(), seed, tensor_options(config));
   if (is_new && !config.train.start.empty()) load_start(config.train.start, model);
   return model;
 }
@@ -34,7 +35,8 @@ Trainer::Trainer(const Config& config, Corpus corpus, RunDir run, RankGroup* ran
 // Batch number `index` of the run: every one has its own windows.
 Batch Trainer::batch(int64_t index) const {
   const int b = config_.train.batch_size, t = config_.model.seq_len;
-  const Tensor inputs = torch::empty({b, t}, torch::kInt64), targets = torch::empty_like(inputs);
+  const auto tokens = host_tokens(find_device(config_.train.device));
+  const Tensor inputs = torch::empty({b, t}, tokens), targets = torch::empty({b, t}, tokens);
   const auto size = static_cast<size_t>(b) * static_cast<size_t>(t);
   fill_batch({seed(), config_.data.fold, b, t}, corpus_.tokens, split_, index, {inputs.data_ptr<int64_t>(), size},
              {targets.data_ptr<int64_t>(), size});

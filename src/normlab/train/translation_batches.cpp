@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "normlab/models/device.h"
+
 namespace normlab {
 namespace {
 
@@ -20,7 +22,8 @@ TranslationBatches::TranslationBatches(const Config& config, const TranslationDa
       plan_{.seed = static_cast<uint64_t>(config.train.seed),
             .tokens_per_batch = config_.batch_tokens,
             .batching = config_.batching},
-      outputs_(make_output_vocabulary(data.vocabulary.outputs())) {
+      outputs_(make_output_vocabulary(data.vocabulary.outputs())),
+      tokens_(host_tokens(find_device(config.train.device))) {
   for (const EncodedPair& pair : data.train) lengths_.push_back(lengths_of(pair));
 }
 
@@ -77,8 +80,8 @@ TranslationBatch TranslationBatches::make(const std::vector<EncodedPair>& pairs,
   for (const EncodedPair& pair : pairs)
     s = std::max(s, lengths_of(pair).source), t = std::max(t, lengths_of(pair).target);
   const auto b = static_cast<int64_t>(pairs.size());
-  const auto padded = [&](int64_t length, int64_t value) { return torch::full({b, length}, value, torch::kInt64); };
-  TranslationBatch batch{.source = {padded(s, PairVocabulary::padding), torch::empty({b}, torch::kInt64)},
+  const auto padded = [&](int64_t length, int64_t value) { return torch::full({b, length}, value, tokens_); };
+  TranslationBatch batch{.source = {padded(s, PairVocabulary::padding), torch::empty({b}, tokens_)},
                          .inputs_bt = padded(t, PairVocabulary::padding),
                          .labels_bt = padded(t, -1),
                          .outputs = outputs_};

@@ -29,6 +29,7 @@ class TranslationBatches {
   PairBatchPlan plan_;
   std::vector<PairLengths> lengths_;
   OutputVocabulary outputs_;
+  torch::TensorOptions tokens_;
   int64_t epoch_ = -1, first_index_ = 0;  // of `batches_`
   std::vector<PairBatch> batches_;
 };

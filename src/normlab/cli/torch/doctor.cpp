@@ -9,6 +9,7 @@
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/data/dataset.h"
 #include "normlab/kernels/isa.h"
+#include "normlab/models/device.h"
 #include "normlab/record/manifest.h"
 
 namespace normlab {
@@ -40,6 +41,8 @@ nlohmann::ordered_json examine() {
                                 {"torch_instruction_set", at::get_cpu_capability()},
                                 {"cores", machine.cores},
                                 {"threads", at::get_num_threads()},
+                                {"cuda", describe_cuda()},
+                                {"device", concat(find_device("auto").str(), " (train.device = auto)")},
                                 {"memory", si(static_cast<double>(machine.memory_bytes)) + "B"}};
   for (const Dataset& dataset : datasets()) out[concat("data ", dataset.name)] = where(dataset);
   return out;

@@ -15,7 +15,7 @@ namespace normlab {
 namespace {
 
 struct EvalOptions {
-  std::string model, data;
+  std::string model, data, device = "auto";
   int windows = 0, threads = 0;
   bool json = false, allow_nonfinite = false;
 };
@@ -27,8 +27,9 @@ Exit evaluate_model(const EvalOptions& options) {
                                 .data = options.data,
                                 .pairs = options.windows,
                                 .json = options.json,
-                                .allow_nonfinite = options.allow_nonfinite});
-  const LoadedModel loaded = load_model(options.model, {.allow_nonfinite = options.allow_nonfinite});
+                                .allow_nonfinite = options.allow_nonfinite,
+                                .device = options.device});
+  const LoadedModel loaded = load_model(options.model, {options.allow_nonfinite, options.device});
   const Config& config = loaded.config;
   const bool other_text = !options.data.empty();
   const Corpus corpus = load_corpus(find_dataset(other_text ? options.data : config.data.source), loaded.tokenizer);
@@ -75,6 +76,7 @@ void add_eval(CLI::App& app, Exit& exit) {
       ->check(whole_number(0));
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(whole_number(0));
   verb->add_flag("--json", options->json, "machine-readable output");
+  add_device(*verb, options->device);
   add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer("Examples:\n  normlab eval runs/lp3\n  normlab eval runs/gl-en --json");
   verb->callback([options, &exit] { exit = evaluate_model(*options); });

@@ -11,7 +11,7 @@ namespace normlab {
 namespace {
 
 struct GenerateOptions {
-  std::string model, prompt = "\n";
+  std::string model, prompt = "\n", device = "auto";
   SampleOptions sample;
   int threads = 0;
   bool json = false, allow_nonfinite = false;
@@ -19,7 +19,7 @@ struct GenerateOptions {
 
 Exit generate_text(const GenerateOptions& options) {
   use_threads(decoding_threads(options.threads));
-  const LoadedModel loaded = load_model(options.model, {.allow_nonfinite = options.allow_nonfinite});
+  const LoadedModel loaded = load_model(options.model, {options.allow_nonfinite, options.device});
   const auto encoded = loaded.tokenizer.encode_prompt(options.prompt, "--prompt");
   if (encoded.empty()) throw UsageError("--prompt", "is empty; give at least one character.");
   StreamDecoder decoder(loaded.tokenizer);
@@ -60,6 +60,7 @@ void add_generate(CLI::App& app, Exit& exit) {
   verb->add_option("--threads", options->threads, "threads; default: one, which is fastest for a token at a time")
       ->check(whole_number(0));
   verb->add_flag("--json", options->json, "machine-readable output");
+  add_device(*verb, options->device);
   add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer("Example:\n  normlab generate runs/lp3 --prompt 'ROMEO:' --temperature 0.8 --top-k 40");
   verb->callback([options, &exit] { exit = generate_text(*options); });

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct InspectOptions {
-  std::string model, text, out;
+  std::string model, text, out, device = "auto";
   std::vector<std::string> heads;
   int windows = 8, tokens = 32, threads = 0;
   bool json = false, allow_nonfinite = false;
@@ -95,7 +95,7 @@ int64_t parameter_count(Model& model) {
 }
 
 InspectPage inspect_language_model(const InspectOptions& options) {
-  LoadedModel loaded = load_model(options.model, {.allow_nonfinite = options.allow_nonfinite});
+  LoadedModel loaded = load_model(options.model, {options.allow_nonfinite, options.device});
   const Config& config = loaded.config;
   const bool other_text = !options.text.empty();
   const std::string source = other_text ? options.text : config.data.source;
@@ -145,7 +145,7 @@ InspectPage inspect_translator(const InspectOptions& options) {
     throw UsageError("--text",
                      "is for language models; leave it out for a translator, whose development text is read.");
   const torch::NoGradGuard no_grad;
-  LoadedTranslator loaded = load_translator(options.model, {.allow_nonfinite = options.allow_nonfinite});
+  LoadedTranslator loaded = load_translator(options.model, {options.allow_nonfinite, options.device});
   DevelopmentText text = development_text(loaded, "", options.windows);
   const TranslationBatches batches(loaded.config, text.data);
   std::vector<TranslationBatch> pairs;  // one at a time: no padding
@@ -213,6 +213,7 @@ void add_inspect(CLI::App& app, Exit& exit) {
       ->type_name("FILE");
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(whole_number(0));
   verb->add_flag("--json", options->json, "print the data on standard output");
+  add_device(*verb, options->device);
   add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer(
       concat("Examples:\n"

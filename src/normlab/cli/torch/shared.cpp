@@ -23,6 +23,11 @@ int training_threads(const Config& config) {
 
 int decoding_threads(int threads) { return threads > 0 ? threads : 1; }
 
+void add_device(CLI::App& verb, std::string& device) {
+  verb.add_option("--device", device, "auto, cpu, cuda or cuda:N; default auto: CUDA where there is one")
+      ->type_name("DEVICE");
+}
+
 void add_allow_nonfinite(CLI::App& verb, bool& allowed) {
   verb.add_flag("--allow-nonfinite", allowed, "accept weights that are NaN or infinite; default: exit code 3");
 }

@@ -136,7 +136,7 @@ Exit train_as(TrainOptions options, RankGroup* ranks) {
       {.config = config, .folder = options.out, .resuming = resuming, .command = command_line(), .ranks = ranks});
   if (speaks) {
     for (const std::string& note : loaded.notes) log_line(note);
-    if (const std::string reason = why_not_fused(config.model, config.norm); !reason.empty())
+    if (const std::string reason = why_not_fused(config); !reason.empty())
       log_line(concat("composite kernels: the fused ones do not support this model, ", reason));
     log_line(concat(scheme_label(config.norm), ": ", si(static_cast<double>(trainer->parameter_count())),
                     " parameters, ", resuming ? concat("resuming from step ", trainer->state().step) : "starting",

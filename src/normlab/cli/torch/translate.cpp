@@ -19,7 +19,7 @@ namespace {
 constexpr size_t longest_word = 200;  // in characters; a longer one is read as several, since no language has it
 
 struct TranslateOptions {
-  std::string run, detokenize;
+  std::string run, detokenize, device = "auto";
   int beam = 0, n_best = 1, batch = 64, threads = 0, average = 0;
   double length_penalty = -1.0;
   bool allow_nonfinite = false;
@@ -42,7 +42,7 @@ std::string clean(const std::string& line) {
 class LineTranslator {
  public:
   explicit LineTranslator(const TranslateOptions& options)
-      : options_(options), loaded_(load_translator(options.run, {.allow_nonfinite = options.allow_nonfinite})) {
+      : options_(options), loaded_(load_translator(options.run, {options.allow_nonfinite, options.device})) {
     if (options.average > 0) {
       load_average(options.run, static_cast<size_t>(options.average), loaded_.model);
       if (!options.allow_nonfinite) require_finite(options.run, loaded_.model.state());
@@ -140,6 +140,7 @@ void add_translate(CLI::App& app, Exit& exit) {
                    "undo Moses tokenisation with the rules of this language, such as en")
       ->type_name("LANGUAGE");
   verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(whole_number(0));
+  add_device(*verb, options->device);
   add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer(
       "Empty lines stay empty; bytes that are not UTF-8 are read as U+FFFD, control characters as spaces.\n"

@@ -36,7 +36,7 @@ bool is_translator(const std::string& model) {
 
 Exit evaluate_translator(const TranslatorEval& options) {
   const torch::NoGradGuard no_grad;
-  const LoadedTranslator loaded = load_translator(options.model, {.allow_nonfinite = options.allow_nonfinite});
+  const LoadedTranslator loaded = load_translator(options.model, {options.allow_nonfinite, options.device});
   const TranslationConfig& translation = loaded.config.translation;
   DevelopmentText text = development_text(loaded, options.data, options.pairs);
   double total = 0.0;

@@ -16,6 +16,7 @@ struct TranslatorEval {
   std::string model, data;
   int pairs = 0;
   bool json = false, allow_nonfinite = false;
+  std::string device = "auto";
 };
 Exit evaluate_translator(const TranslatorEval& options);
 

@@ -32,6 +32,8 @@ int training_threads(const Config& config);
 // Of --threads, where 0 lets the program choose: one, as a token at a time leaves nothing to share.
 int decoding_threads(int threads);
 
+// --device, of every verb that uses a trained model.
+void add_device(CLI::App& verb, std::string& device);
 // --allow-nonfinite, of every verb that uses trained weights.
 void add_allow_nonfinite(CLI::App& verb, bool& allowed);
 

@@ -151,8 +151,10 @@ void add_provenance(Provenance& provenance, const fs::path& manifest) {
     if (provenance.first_start.empty() || started < provenance.first_start) provenance.first_start = started;
     provenance.last_start = std::max(provenance.last_start, started);
     provenance.versions.insert(concat("normlab ", text_in(session, "version")));
-    provenance.kernels.insert(
-        concat(text_in(session, "kernels"), " kernels, threads a trial: ", text_in(session, "threads")));
+    const std::string device = text_in(session, "device");
+    provenance.kernels.insert(concat(text_in(session, "kernels"), " kernels",
+                                     device.empty() || device == "cpu" ? "" : concat(" on ", device),
+                                     ", threads a trial: ", text_in(session, "threads")));
     if (!session.contains("machine")) continue;
     const Json& machine = session["machine"];
     const double gigabytes = number_in(machine, "memory_bytes", 0) / 1e9;

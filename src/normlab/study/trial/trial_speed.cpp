@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "normlab/config/flops.h"
+#include "normlab/models/device.h"
 #include "normlab/stats/summary.h"
 #include "normlab/train/checkpoint.h"
 #include "normlab/train/stepper.h"
@@ -70,14 +71,16 @@ std::vector<double> seconds_of_run(const Config& config, int vocab_size) {
   const std::vector<Batch> batches(
       static_cast<size_t>(config.train.accumulate),
       {.inputs = tokens.slice(0, 0, b * t).view({b, t}), .targets = tokens.slice(0, 1, b * t + 1).view({b, t})});
-  Stepper stepper(DecoderLm(config.model, config.norm, vocab_size, /*seed=*/1), optimizer_settings(config.optim));
+  Stepper stepper(DecoderLm(config.model, config.norm, vocab_size, /*seed=*/1, tensor_options(config)),
+                  optimizer_settings(config.optim));
   return seconds_of_steps(stepper, batches, config);
 }
 
 }  // namespace
 
 TrialSpeed trial_speed(const Config& config, int vocab_size, int jobs) {
-  const Config measured = measured_config(config, vocab_size);
+  Config measured = measured_config(config, vocab_size);
+  settle_device(measured, measured.train.device);
   std::vector<std::vector<double>> seconds(static_cast<size_t>(jobs));
   std::vector<std::exception_ptr> failures(seconds.size());
   std::vector<std::thread> threads;
