@@ -47,6 +47,17 @@ TEST(FusedLinear, AddsToASumOfTheSink) {
   EXPECT_LT((weight.grad() - 3 * once).abs().max().item<double>(), 1e-5);
 }
 
+// Without gradients, a large weight that is not packed is copied in parts.
+TEST(FusedLinear, PartsOfALargeWeightGiveTheSameBits) {
+  const torch::NoGradGuard no_grad;
+  const Tensor x = torch::randn({20, 1024}), weight = torch::randn({4200, 1024}), bias = torch::randn({4200});
+  const auto packed = std::make_shared<PackedWeight>();
+  packed->pack(weight);
+  for (const Tensor& each : {bias, Tensor()})
+    EXPECT_TRUE(torch::equal(fused_linear(x, weight, each, packed),
+                             fused_linear(x, weight, each, std::make_shared<PackedWeight>())));
+}
+
 // A weight that has changed since it was packed is packed again, here or by the call.
 TEST(FusedLinear, NeverUsesAnOldWeight) {
   const Tensor x = torch::randn({40, 9}), weight = torch::randn({5, 9});

@@ -14,6 +14,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 constexpr int64_t fewest_rows_to_pack_for = 16;
+constexpr int64_t most_packed_at_once = 1 << 22;  // entries, without gradients
 
 // What backward needs besides x and W.
 struct LinearCall : torch::CustomClassHolder {
@@ -74,6 +75,20 @@ struct FusedLinear : torch::autograd::Function<FusedLinear> {
   }
 };
 
+// For some rows of W after others, so that no copy of all of them is needed at once.
+Tensor linear_in_parts(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                       const std::shared_ptr<PackedWeight>& packed) {
+  constexpr int64_t multiple = 64;  // of the rows that the inner loops work on
+  const int64_t rows = std::max(multiple, most_packed_at_once / weight.size(1) / multiple * multiple);
+  std::vector<Tensor> parts;
+  for (int64_t first = 0; first < weight.size(0); first += rows) {
+    const int64_t count = std::min(rows, weight.size(0) - first);
+    const Tensor part = bias.defined() ? bias.narrow(0, first, count) : Tensor();
+    parts.push_back(fused_linear(x, weight.narrow(0, first, count), part, packed, nullptr));
+  }
+  return torch::cat(parts, -1);
+}
+
 }  // namespace
 
 Tensor fused_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -89,8 +104,10 @@ Tensor fused_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
     call->weight = weight.unsafeGetTensorImpl();
   }
   if (!packed->holds(weight)) {
+    const bool backward = torch::GradMode::is_enabled();
+    if (!backward && weight.numel() > most_packed_at_once) return linear_in_parts(x, weight, bias, packed);
     auto own = std::make_shared<PackedWeight>();
-    own->pack(weight);
+    own->pack(weight, backward);
     call->packed = own;
   }
   return apply_fused<FusedLinear>(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, call);

@@ -35,12 +35,12 @@ void rows_times(const float* a, int64_t rows, RightFactor b, bool add, float* c)
 
 }  // namespace
 
-void PackedWeight::pack(const torch::Tensor& weight) {
+void PackedWeight::pack(const torch::Tensor& weight, bool for_backward) {
   if (holds(weight)) return;
   const auto out = static_cast<size_t>(weight.size(0)), in = static_cast<size_t>(weight.size(1));
   const MatrixView w{weight.const_data_ptr<float>(), out, in, in, 1};
   forward_ = packed_copy(w.transposed());
-  backward_ = packed_copy(w);
+  backward_ = for_backward ? packed_copy(w) : torch::Tensor();
   data_ = weight.const_data_ptr();
   version_ = weight._version();
 }

@@ -17,12 +17,13 @@ struct MatrixSize {
 // it serves all parts of the batch and all threads.
 class PackedWeight {
  public:
-  void pack(const torch::Tensor& weight);
+  void pack(const torch::Tensor& weight, bool for_backward = true);
   // Whether this is a copy of W as it is now.
   bool holds(const torch::Tensor& weight) const {
     return data_ == weight.const_data_ptr() && version_ == weight._version();
   }
   const float* forward() const { return forward_.const_data_ptr<float>(); }
+  // Only where it was packed for it.
   const float* backward() const { return backward_.const_data_ptr<float>(); }
 
  private:

@@ -171,8 +171,7 @@ class MapKeeper : public LogitObserver {
 // `run`: a pass over every sequence with the given observer.
 template <class Model>
 void inspect_passes(Inspection& found, Model& model, Recorder& recorder, const std::function<void(Observer&)>& run) {
-  model.pack_weights();
-  run(recorder);
+  run(recorder);  // weights are not packed: the copies would be larger than the model
   recorder.finish(found);
   HistogramCounter counter(found.histograms);
   run(counter);
@@ -225,7 +224,6 @@ Inspection inspect(EncoderDecoder& model, const std::vector<TranslationBatch>& p
 std::vector<AttentionMap> attention_maps(const DecoderLm& model, const Tensor& inputs) {
   const torch::NoGradGuard no_grad;
   MapKeeper keeper;
-  model.pack_weights();
   model.logits(inputs, {.observer = &keeper});
   return keeper.maps;
 }
@@ -233,7 +231,6 @@ std::vector<AttentionMap> attention_maps(const DecoderLm& model, const Tensor& i
 std::vector<AttentionMap> attention_maps(const EncoderDecoder& model, const TranslationBatch& pair) {
   const torch::NoGradGuard no_grad;
   MapKeeper keeper;
-  model.pack_weights();
   model.logits(pair, {.observer = &keeper});
   return keeper.maps;
 }
