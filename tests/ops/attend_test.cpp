@@ -22,8 +22,8 @@ Inputs inputs(int64_t t, int64_t s) {
 
 struct Results {
   Tensor out;
-  std::vector<Tensor> gradients;
-  std::vector<float> largest;
+  std::vector<Tensor> gradients = {};
+  std::vector<float> largest = {};
 };
 Results results(const Inputs& in, const AttentionCall& call, bool with_maxima) {
   MaxLogits maxima(4);
