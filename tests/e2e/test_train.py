@@ -132,3 +132,32 @@ def test_the_cpu_recipe_reaches_its_loss(tmp_path):
         assert json.loads(done.stdout)["val_loss"] <= 1.93
     finally:
         print(metrics(tmp_path / "run")[-1])
+
+
+def test_bfloat16_is_recorded_resumed_and_used(text, tmp_path):
+    """A run in bfloat16 resumes bit for bit, with blocks computed again or not, and serves the verbs that read it."""
+    settings = ["train.dtype=bfloat16", "norm.scheme=lp", "model.dropout=0.1", "optim.decay_steps=12",
+                "train.eval_every=6"]
+    train(text, tmp_path / "whole", *settings, "train.max_steps=12")
+    train(text, tmp_path / "parts", *settings, "train.max_steps=6")
+    run("train", "--resume", "--out", tmp_path / "parts", "--set", "train.max_steps=12",
+        "model.checkpoint_activations=true", check=0)
+    assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
+    first, second = weights(tmp_path / "whole"), weights(tmp_path / "parts")
+    assert all((first[name] == second[name]).all() for name in first)
+    assert {tensor.dtype.name for tensor in first.values()} == {"float32"}
+    config = tomllib.loads((tmp_path / "parts" / "config.toml").read_text())
+    assert (config["train"]["dtype"], config["model"]["kernels"]) == ("bfloat16", "composite")
+    sessions = json.loads((tmp_path / "parts" / "manifest.json").read_text())["sessions"]
+    assert [session["dtype"] for session in sessions] == ["bfloat16"] * 2
+    evaluated = json.loads(run("eval", tmp_path / "whole", "--json", check=0).stdout)
+    assert abs(evaluated["loss"] - metrics(tmp_path / "whole")[-1]["val_loss"]) < 1e-3
+    assert run("generate", tmp_path / "whole", "--prompt", "the", "--tokens", 20, check=0).stdout
+
+
+@pytest.mark.parametrize("settings, reason", [
+    (["train.dtype=float16"], "float16 is not supported: it ends at 65504"),
+    (["train.dtype=bfloat16", "model.kernels=fused"], "train.dtype is bfloat16")])
+def test_types_that_are_refused(text, tmp_path, settings, reason):
+    done = train(text, tmp_path / "run", *settings, check=2)
+    assert reason in done.stderr and not (tmp_path / "run").exists()
