@@ -18,7 +18,7 @@ FUZZ = mkdir -p build-fuzz && flock build-fuzz/lock cmake --preset fuzz -DFUZZ_S
        ctest --test-dir build-fuzz --output-on-failure --no-tests=error -j2
 
 .PHONY: help setup packages libtorch venv torchvenv build demo test test-arm wheel quick torture fuzz check hooks bench
-.PHONY: format install dist clean
+.PHONY: format install deb dist archive clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -67,7 +67,14 @@ test-arm: packages  ## compile the torch-free layers for aarch64 and run the tes
 wheel: packages  ## build a wheel of program and Python package into dist, with the torch of PYTHON=python3
 	@$(or $(PYTHON),python3) -m pip wheel --no-deps --wheel-dir dist .
 
-dist:  ## write the source archive of the last commit into dist; the same commit gives the same bytes
+deb: build  ## write a Debian package of the program and of the library for C into dist
+	@tools/install_packages.sh deb
+	@flock build/lock cmake --build build -j $(JOBS) --target normlab normlab_c
+	@tools/make_deb.sh build dist
+
+dist: archive wheel deb  ## write source archive, wheel and Debian package into dist
+
+archive:  ## write the source archive of the last commit into dist; the same commit gives the same bytes
 	@mkdir -p dist
 	@name=normlab-$$(sed -n 's/^project(normlab VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt) && \
 	  git -c tar.umask=0022 archive --format=tar --prefix=$$name/ HEAD | gzip -9n >dist/$$name.tar.gz && \
@@ -85,6 +92,7 @@ torture: libtorch venv  ## a fault at every call of a training, a study killed f
 	NORMLAB_TORTURE=1 NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q -n 2 \
 	    tests/e2e/test_long_haul.py tests/e2e/test_fault_injection.py tests/e2e/test_hosts.py \
 	    tests/e2e/test_slurm.py
+	$(MAKE) deb && tools/try_deb.sh dist/normlab_*.deb || [ $$? = 77 ]
 
 fuzz: packages  ## run each fuzzer for MINUTES=10
 	@tools/install_packages.sh test
