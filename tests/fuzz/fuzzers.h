@@ -8,12 +8,14 @@ namespace normlab {
 
 void fuzz_bpe(const uint8_t* bytes, size_t size);
 void fuzz_json(const uint8_t* bytes, size_t size);
+void fuzz_jsonl(const uint8_t* bytes, size_t size);
 void fuzz_metrics(const uint8_t* bytes, size_t size);
 void fuzz_points(const uint8_t* bytes, size_t size);
 void fuzz_run(const uint8_t* bytes, size_t size);
 void fuzz_safetensors(const uint8_t* bytes, size_t size);
 void fuzz_set(const uint8_t* bytes, size_t size);
 void fuzz_text_lines(const uint8_t* bytes, size_t size);
+void fuzz_tokenizer_json(const uint8_t* bytes, size_t size);
 void fuzz_tokenizers(const uint8_t* bytes, size_t size);
 void fuzz_toml(const uint8_t* bytes, size_t size);
 

@@ -15,12 +15,14 @@ struct Fuzzer {
 constexpr Fuzzer fuzzers[] = {
     {"bpe", fuzz_bpe},
     {"json", fuzz_json},
+    {"jsonl", fuzz_jsonl},
     {"metrics", fuzz_metrics},
     {"points", fuzz_points},
     {"run", fuzz_run},
     {"safetensors", fuzz_safetensors},
     {"set", fuzz_set},
     {"text_lines", fuzz_text_lines},
+    {"tokenizer_json", fuzz_tokenizer_json},
     {"tokenizers", fuzz_tokenizers},
     {"toml", fuzz_toml},
 };
