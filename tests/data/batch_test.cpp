@@ -24,7 +24,7 @@ std::vector<int32_t> counting_text(int n) {
   return tokens;
 }
 
-Batch batch_of(const BatchPlan& plan, std::span<const int32_t> tokens, const Split& split, int64_t step) {
+Batch batch_of(const BatchPlan& plan, const Tokens& tokens, const Split& split, int64_t step) {
   const size_t size = static_cast<size_t>(plan.batch_size) * static_cast<size_t>(plan.seq_len);
   Batch batch{std::vector<int64_t>(size, -1), std::vector<int64_t>(size, -1)};
   fill_batch(plan, tokens, split, step, batch.inputs, batch.targets);
@@ -101,7 +101,7 @@ TEST(FillBatch, RefusesWhatDoesNotFit) {
   EXPECT_NO_THROW(fill_batch(plan, tokens, split, 0, eight, eight));
   EXPECT_THROW(fill_batch(plan, tokens, split, 0, nine, eight), Error);
   EXPECT_THROW(fill_batch(plan, tokens, split, 0, eight, nine), Error);
-  EXPECT_THROW(fill_batch(plan, std::span(tokens).first(19), split, 0, eight, eight), Error);
+  EXPECT_THROW(fill_batch(plan, std::vector(tokens.begin(), tokens.begin() + 19), split, 0, eight, eight), Error);
   std::vector<int64_t> ten(10);
   EXPECT_THROW(fill_batch({.batch_size = 1, .seq_len = 10}, tokens, split, 0, ten, ten), DataError);
 }

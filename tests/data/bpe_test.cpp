@@ -140,7 +140,7 @@ TEST(BpeLines, KeepTheirEnds) {
 
 TEST(BpeSegmenter, CodesThatReferToThemselvesEnd) {
   for (const BpeCodes& cyclic : {BpeCodes{{"x", "</w>"}, {"<", "/w>"}}, BpeCodes{{"x<", "/w>"}, {"<", "/w>"}},
-                                BpeCodes{{"", "x</w>"}, {"", "x"}}, BpeCodes{{"</w", ">"}, {"x", "</w>"}}}) {
+                                 BpeCodes{{"", "x</w>"}, {"", "x"}}, BpeCodes{{"</w", ">"}, {"x", "</w>"}}}) {
     BpeSegmenter segmenter(cyclic, {"never"});
     EXPECT_EQ(segmenter.segment_line("yx"), "y@@ x");
   }

@@ -11,6 +11,7 @@
 #include "normlab/base/file.h"
 #include "normlab/data/dataset.h"
 #include "normlab/data/folds.h"
+#include "normlab/data/text_size.h"
 #include "sandbox.h"
 
 namespace normlab {
@@ -35,10 +36,10 @@ class CorpusTest : public testing::Test {
 TEST_F(CorpusTest, ReadsCharactersAndBytes) {
   const auto path = file("a\xC3\xA9 a");
   const Corpus characters = load_corpus(path, "char");
-  EXPECT_THAT(characters.tokens, ElementsAre(1, 2, 0, 1));
+  EXPECT_THAT(characters.tokens.all(), ElementsAre(1, 2, 0, 1));
   EXPECT_EQ(characters.tokenizer.vocab_size(), 3);
   const Corpus bytes = load_corpus(path, "byte");
-  EXPECT_THAT(bytes.tokens, ElementsAre(0x61, 0xC3, 0xA9, 0x20, 0x61));
+  EXPECT_THAT(bytes.tokens.all(), ElementsAre(0x61, 0xC3, 0xA9, 0x20, 0x61));
 }
 
 // One byte per character, then three: what is evaluated counts, not the file.
@@ -69,19 +70,21 @@ TEST_F(CorpusTest, SizeIsThatOfTheTargets) {
   const auto path = file("abcdefgh\xE1\xBB\x87\xE1\xBB\x87\xE1\xBB\x87\xE1\xBB\x87");
   const Corpus characters = load_corpus(path, "char");
   const std::vector<EvalWindow> first = {{0, 7}}, second = {{8, 3}}, both = {{2, 1}, {9, 2}};
-  EXPECT_EQ(size_of_targets(characters, first).bytes, 7);
-  const TextSize size = size_of_targets(characters, second);
+  EXPECT_EQ(size_of_targets(characters.tokenizer, characters.tokens, first).bytes, 7);
+  const TextSize size = size_of_targets(characters.tokenizer, characters.tokens, second);
   EXPECT_EQ(size.tokens, 3);
   EXPECT_EQ(size.bytes, 9);
   EXPECT_DOUBLE_EQ(size.characters, 3);
   EXPECT_DOUBLE_EQ(size.bits_per_byte(std::log(2.0)), 1.0 / 3);
   EXPECT_DOUBLE_EQ(size.bits_per_character(std::log(2.0)), 1);
-  EXPECT_EQ(size_of_targets(characters, both).bytes, 7);  // d, then two of three bytes
+  EXPECT_EQ(size_of_targets(characters.tokenizer, characters.tokens, both).bytes, 7);  // d, then two of three bytes
 }
 
 TEST_F(CorpusTest, ByteTokensAreSharesOfCharacters) {
   const Corpus bytes = load_corpus(file("abcdefgh\xE1\xBB\x87\xE1\xBB\x87\xC3"), "byte");
-  const auto size = [&](EvalWindow window) { return size_of_targets(bytes, std::vector{window}); };
+  const auto size = [&](EvalWindow window) {
+    return size_of_targets(bytes.tokenizer, bytes.tokens, std::vector{window});
+  };
   EXPECT_EQ(size({7, 6}).bytes, 6);
   EXPECT_DOUBLE_EQ(size({7, 6}).characters, 2);
   EXPECT_DOUBLE_EQ(size({7, 6}).bits_per_character(std::log(2.0)), 3);
@@ -93,14 +96,14 @@ TEST_F(CorpusTest, ByteTokensAreSharesOfCharacters) {
 TEST_F(CorpusTest, LeavesTheTextAsItStands) {
   const std::string text = "\xEF\xBB\xBFline\r\nline\n\n";
   const Corpus corpus = load_corpus(file(text), "char");
-  EXPECT_EQ(corpus.tokenizer.decode(corpus.tokens), text);
+  EXPECT_EQ(corpus.tokenizer.decode(corpus.tokens.all()), text);
 }
 
 TEST_F(CorpusTest, UsesTheVocabularyOfACheckpoint) {
   const Tokenizer tokenizer = Tokenizer::make("char", "abc");
   const Corpus corpus = load_corpus(file("cab"), tokenizer);
   EXPECT_EQ(corpus.tokenizer, tokenizer);
-  EXPECT_THAT(corpus.tokens, ElementsAre(2, 0, 1));
+  EXPECT_THAT(corpus.tokens.all(), ElementsAre(2, 0, 1));
   EXPECT_THAT(
       [&] { load_corpus(file("cabd"), tokenizer); },
       ThrowsMessage<DataError>(AllOf(HasSubstr("text.txt]"), HasSubstr("'d' (U+0064) at character 3 (byte 3)"))));
@@ -136,13 +139,14 @@ TEST(TinyShakespeare, IsAsNanoGptPreparesIt) {
   const Corpus corpus = load_corpus(*path, "char");
   EXPECT_EQ(corpus.tokens.size(), 1115394U);
   EXPECT_EQ(corpus.tokenizer.vocab_size(), 65);
-  EXPECT_EQ(size_of_targets(corpus, std::vector{EvalWindow{0, 1000}}).bytes, 1000);
+  EXPECT_EQ(size_of_targets(corpus.tokenizer, corpus.tokens, std::vector{EvalWindow{0, 1000}}).bytes, 1000);
   const std::string vocabulary = "\n !$&',-.3:;?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   EXPECT_EQ(corpus.tokenizer, Tokenizer::make("char", vocabulary));
   // "First Citizen", and how nanoGPT's validation part begins: "?\n\nGREMIO:".
-  EXPECT_EQ(corpus.tokenizer.decode(std::span(corpus.tokens).first(13)), "First Citizen");
+  const std::vector<int32_t> tokens = corpus.tokens.all();
+  EXPECT_EQ(corpus.tokenizer.decode(std::span(tokens).first(13)), "First Citizen");
   const TokenRange held_out = make_split(1115394, 10, 9).held_out;
-  EXPECT_EQ(corpus.tokenizer.decode(std::span(corpus.tokens).subspan(static_cast<size_t>(held_out.begin), 10)),
+  EXPECT_EQ(corpus.tokenizer.decode(std::span(tokens).subspan(static_cast<size_t>(held_out.begin), 10)),
             "?\n\nGREMIO:");
 }
 

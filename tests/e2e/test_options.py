@@ -16,6 +16,7 @@ NGPT, ANGPT = ["norm.scheme=ngpt"], ["norm.scheme=angpt"]
 COSINE = ["norm.scheme=cosine"]
 MUON = ["optim.optimizer=muon"]
 OTHER_TEXT, OTHER_RUN, FEW_MERGES, MORE_MERGES = "<another text>", "<another run>", "<10 merges>", "<40 merges>"
+JSONL = "<documents>"
 
 
 @dataclasses.dataclass
@@ -112,6 +113,11 @@ ROWS = {
     "data.tokenizer": Row("byte", ["first loss", "parameters"]),
     "data.tokenizer_file": Row(MORE_MERGES, ["first loss", "parameters"],
                                given=["data.tokenizer=subword", f"data.tokenizer_file={FEW_MERGES}"]),
+    "data.vocab_size": Row(300, ["parameters", "first loss"],
+                           given=["data.tokenizer=subword", f"data.tokenizer_file={FEW_MERGES}"]),
+    "data.field": Row("body", ["first loss", "validation losses"], given=[f"data.source={JSONL}"]),
+    "data.separator": Row("the", ["first loss", "validation losses"], given=[f"data.source={JSONL}"]),
+    "data.memory_mb": Row(0, [], ["first loss", "later losses", "validation losses", "final weights"]),
     "data.folds": Row(5, ["first loss", "validation losses"], given=["data.fold=2"]),
     "data.fold": Row(2, ["first loss", "validation losses"]),
     "optim.optimizer": learning("muon"),
@@ -177,11 +183,21 @@ def observe(folder, summary):
 
 
 @pytest.fixture(scope="module")
-def observed(text, tmp_path_factory):
+def own_cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def observed(text, own_cache, tmp_path_factory):
     """Observations of a run with these settings; the same settings run once."""
     other = tmp_path_factory.mktemp("other") / "text.txt"
     other.write_text(text.read_text()[::-1])
     files = {OTHER_TEXT: other, OTHER_RUN: tmp_path_factory.mktemp("start") / "run"}
+    files[JSONL] = other.with_name("documents.jsonl")
+    files[JSONL].write_text("".join(json.dumps({"text": line, "body": line[::-1]}) + "\n"
+                                    for line in text.read_text().splitlines()))
     train(text, files[OTHER_RUN], *SHORT)
     for name, merges in ((FEW_MERGES, 10), (MORE_MERGES, 40)):
         files[name] = other.with_name(f"{merges}.json")

@@ -50,6 +50,8 @@ const std::map<std::string, Words> felt_values = {
     {"model.mlp_dropout", {"0.2"}},
     {"data.source", {"another text"}},
     {"data.tokenizer", {"byte"}},
+    {"data.vocab_size", {}},  // of token files and subwords, which tests/e2e has
+    {"data.memory_mb", {"0"}},
     {"data.folds", {"20"}},
     {"data.fold", {"0"}},
     {"optim.min_lr", {"0.002"}},
@@ -167,6 +169,7 @@ double distance(const std::map<int64_t, double>& a, const std::map<int64_t, doub
 class KeyEffects : public testing::Test {
  protected:
   KeyEffects() {
+    setenv("XDG_CACHE_HOME", (folder_ / "cache").c_str(), 1);
     at::set_num_threads(1);  // steps are so small that a second thread would only be waited for
     std::string text, other, sources, targets;
     for (int i = 0; i < 40; ++i) {
@@ -314,7 +317,10 @@ TEST_F(KeyEffects, OfLanguageModels) {
     }
   for (const Field& field : list.fields()) {
     const bool of_translators = field.key.starts_with("translation.") || field.key.starts_with("optim.plateau");
-    const bool of_files = field.key == "train.start" || field.key == "data.tokenizer_file";  // tests/python has files
+    // Of files that tests/e2e and tests/python have.
+    const std::set<std::string> files = {"train.start", "data.tokenizer_file", "data.vocab_size", "data.field",
+                                         "data.separator"};
+    const bool of_files = files.contains(field.key);
     if (field.effect != Effect::training || of_translators || of_files || field.key == "norm.scheme") continue;
     EXPECT_TRUE(effective_.contains(field.key)) << field.key << " changed nothing, whatever the scheme";
   }

@@ -3,7 +3,6 @@
 
 #include <openssl/evp.h>
 
-#include <memory>
 #include <vector>
 
 #include "normlab/base/error.h"
@@ -12,32 +11,38 @@
 namespace normlab {
 namespace {
 
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    check(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
-  }
-  void add(std::string_view bytes) { check(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1); }
-  std::string hex() {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
-    check(EVP_DigestFinal_ex(context_.get(), digest, &size) == 1);
-    std::string out;
-    for (unsigned i = 0; i < size; ++i) {
-      out += "0123456789abcdef"[digest[i] >> 4];
-      out += "0123456789abcdef"[digest[i] & 15];
-    }
-    return out;
-  }
-
- private:
-  static void check(bool done) {
-    if (!done) throw Error("sha256", "OpenSSL failed; is its default provider installed?");
-  }
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
+void require_openssl(bool done) {
+  if (!done) throw Error("sha256", "OpenSSL failed; is its default provider installed?");
+}
 
 }  // namespace
+
+struct Sha256::State {
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context{EVP_MD_CTX_new(), EVP_MD_CTX_free};
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  require_openssl(state_->context && EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr) == 1);
+}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::add(std::string_view bytes) {
+  require_openssl(EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size()) == 1);
+}
+
+std::string Sha256::hex() {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  require_openssl(EVP_DigestFinal_ex(state_->context.get(), digest, &size) == 1);
+  std::string out;
+  for (unsigned i = 0; i < size; ++i) {
+    out += "0123456789abcdef"[digest[i] >> 4];
+    out += "0123456789abcdef"[digest[i] & 15];
+  }
+  return out;
+}
 
 std::string sha256_hex(std::string_view content) {
   Sha256 sum;

@@ -1,11 +1,16 @@
 #include "normlab/cli/bpe_tokens.h"
 
 #include <memory>
+#include <optional>
 
 #include "normlab/base/file.h"
+#include "normlab/base/staging.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/data/subword_tokenizer.h"
 #include "normlab/data/text_lines.h"
+#include "normlab/data/text_parts.h"
+#include "normlab/data/utf8.h"
 
 namespace normlab {
 namespace {
@@ -36,24 +41,76 @@ void write_to(const TokensOptions& options, const std::string& out) {
     write_file_atomically(options.output, out);
 }
 
-Exit encode(const TokensOptions& options) {
-  const SubwordTokenizer tokenizer = SubwordTokenizer::read(options.tokenizer);
-  const std::string text = input_text(options);
+void require_utf8(const TextParts::Part& part) {
+  if (const auto offset = first_invalid_utf8(part.text))
+    throw DataError(part.where, concat("is not valid UTF-8 at byte ", *offset,
+                                       "; expected UTF-8 text, plain or gzip. Convert it to UTF-8."));
+}
+
+std::string numbers(const std::vector<int32_t>& tokens) {
   std::string out;
-  const auto append = [&](std::string_view part) {
-    const char* between = "";
-    for (const int32_t token : tokenizer.encode(part, options.input)) {
-      out += between;
-      out += std::to_string(token);
-      between = " ";
+  for (const int32_t token : tokens) append(out, token), out += ' ';
+  if (!out.empty()) out.pop_back();
+  return out;
+}
+
+// The parts of the input as they come; of a gzip file, which is unpacked in memory, all at once.
+class InputParts {
+ public:
+  InputParts(const std::string& input, FindCut cut)
+      : reader_(input == "-" ? "/dev/stdin" : input, {.field = ""}),
+        parts_(reader_, std::move(cut), beginning(input)) {}
+  TextParts& parts() { return parts_; }
+
+ private:
+  std::string beginning(const std::string& input) {
+    std::string text;
+    reader_.read(text, 1 << 16);
+    if (text.empty()) throw DataError(input, "is empty; expected lines of text.");
+    if (!text.starts_with("\x1f\x8b")) return text;
+    while (reader_.read(text, 1 << 20)) {
     }
-    out += '\n';
+    return gunzip(text, input);
+  }
+  TextReader reader_;
+  TextParts parts_;
+};
+
+Exit encode(const TokensOptions& options) {
+  const Tokenizer tokenizer = Tokenizer::read_subwords(options.tokenizer);
+  const SubwordTokenizer* subwords = tokenizer.subwords();
+  if (!subwords) throw DataError(options.tokenizer, "is not a tokenizer.json of subwords.");
+  InputParts input(options.input, options.whole ? cut_for(tokenizer) : cut_after_line);
+  const auto of_lines = [&](const TextParts::Part& part, BpeModel::Cache& cache) {
+    require_utf8(part);
+    std::string out;
+    for_each_line(part.text, [&](std::string_view line) {
+      out += numbers(subwords->encode(line, part.where, SubwordTokenizer::Part::first, cache)) + '\n';
+    });
+    return out;
+  };
+  const auto of_text = [&](const TextParts::Part& part, BpeModel::Cache& cache) {
+    require_utf8(part);
+    return numbers(encode_part(tokenizer, part, cache));
+  };
+  std::optional<StagedFile> file;
+  if (options.output != "-") file.emplace(options.output);
+  const auto write = [&](std::string_view out) { file ? file->write(out) : write_output(out); };
+  const char* between = "";
+  const auto write_part = [&](std::string_view out) {
+    if (out.empty()) return;
+    if (options.whole) write(between), between = " ";
+    write(out);
+  };
+  const auto watch = [](int64_t) {
+    if (stop_requested()) throw Error("bpe encode", "stopped by a signal.", Exit::stopped);
   };
   if (options.whole)
-    append(text);
+    work_on_parts(input.parts(), {.make = of_text, .take = write_part, .watch = watch});
   else
-    for_each_line(text, append);
-  write_to(options, out);
+    work_on_parts(input.parts(), {.make = of_lines, .take = write_part, .watch = watch});
+  if (options.whole) write("\n");
+  if (file) file->commit();
   return Exit::done;
 }
 

@@ -163,7 +163,7 @@ Exit compare_study(CompareOptions options) {
   if (options.out.empty() && !options.dry_run) throw UsageError("--out", "no folder given; name that of the study.");
   Plan plan = make_plan(wanted_study(options), options.out);
   if (!options.quiet) log_line(concat("reading ", plan.trials.front().config.data.source));
-  const StudyText text = options.dry_run ? measured_text_of(plan) : text_of(plan);
+  const StudyText text = options.dry_run ? measured_text_of(plan) : text_of(plan, stop_requested);
   if (options.jobs == 0) options.jobs = default_jobs(plan);
   if (!options.budget.empty()) show_budget(plan, text, options.budget);
   if (options.dry_run) return dry_run(plan, text, options);

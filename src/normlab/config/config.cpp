@@ -43,7 +43,8 @@ bool is_device_name(const std::string& text) {
 
 void list_fields(DataConfig& c, FieldList& list) {
   list.section("data");
-  list.text("source", c.source, "name of a data set or path of a UTF-8 text file; folder of aligned files")
+  list.text("source", c.source,
+            "name of a data set, text file (UTF-8), .jsonl, or folder with train.bin and val.bin; aligned files")
       .is_shared_in_studies();
   list.choice("tokenizer", c.tokenizer, "one token per character, per byte, or the subwords of a tokenizer.json")
       .is_shared_in_studies()
@@ -51,6 +52,21 @@ void list_fields(DataConfig& c, FieldList& list) {
   list.text("tokenizer_file", c.tokenizer_file, "path of the tokenizer.json, as of Hugging Face or `normlab bpe learn`")
       .is_shared_in_studies()
       .read_if("translation.source= and train.start= and data.tokenizer=subword");
+  list.integer("vocab_size", c.vocab_size, {.min = 0, .max = 1 << 24},
+               "rows of the model's table of tokens, for subwords and token files; 0 = as many as needed")
+      .is_shared_in_studies()
+      .read_if("translation.source= and train.start= and data.tokenizer!=byte");
+  list.text("field", c.field, "of a .jsonl file: the key with the text of each line; empty: lines are plain text")
+      .is_shared_in_studies()
+      .read_if("translation.source=");
+  list.text("separator", c.separator, "of a .jsonl file: what stands between two texts; empty: an empty line")
+      .is_shared_in_studies()
+      .read_if("translation.source= and data.field!=");
+  list.integer("memory_mb", c.memory_mb, {.min = 0, .max = 1 << 20},
+               "a larger text, in MB, is not held in memory but tokenised into the cache")
+      .affects(Effect::execution)
+      .may_change_on_resume()
+      .read_if("translation.source=");
   list.integer("folds", c.folds, {.min = 2, .max = 1000}, "number of contiguous blocks the text is split into")
       .is_shared_in_studies()
       .read_if("translation.source= or translation.dev=");

@@ -22,6 +22,10 @@ struct DataConfig {
   std::string source = "tinyshakespeare";
   TokenUnit tokenizer = TokenUnit::characters;
   std::string tokenizer_file;
+  int vocab_size = 0;
+  std::string field = "text";
+  std::string separator;
+  int memory_mb = 64;
   int folds = 10;
   int fold = 9;
 };

@@ -8,7 +8,14 @@
 namespace normlab {
 
 // Of a language model; DataError when no window fits into one of its parts.
-Corpus load_text(const Config& config);
+// `stop` ends a long tokenisation with Exit::stopped.
+Corpus load_text(const Config& config, const StopToken& stop = never_stop);
+
+// How the configuration says that a text is read.
+TextForm form_of(const Config& config, const StopToken& stop = never_stop);
+
+// About how many tokens are held out, without reading the text.
+int64_t guess_held_out(const Config& config);
 
 // What a plan needs to know of the text, in bounded time; `tokens` and `seconds` are those of a language model's.
 CorpusSize measure_text(const Config& config);

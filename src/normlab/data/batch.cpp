@@ -35,7 +35,7 @@ void check_buffers(const BatchPlan& plan, size_t n_tokens, const Split& split, s
 
 }  // namespace
 
-void fill_batch(const BatchPlan& plan, std::span<const int32_t> tokens, const Split& split, int64_t step,
+void fill_batch(const BatchPlan& plan, const Tokens& tokens, const Split& split, int64_t step,
                 std::span<int64_t> inputs, std::span<int64_t> targets) {
   check_buffers(plan, tokens.size(), split, inputs.size(), targets.size());
   int64_t starts = 0;
@@ -46,9 +46,8 @@ void fill_batch(const BatchPlan& plan, std::span<const int32_t> tokens, const Sp
   const auto length = static_cast<size_t>(plan.seq_len);
   for (size_t row = 0; row < static_cast<size_t>(plan.batch_size); ++row) {
     const auto index = static_cast<int64_t>(draw_below(key, row, static_cast<uint64_t>(starts)));
-    const auto window = tokens.subspan(static_cast<size_t>(window_begin(split.train, plan.seq_len, index)), length + 1);
-    std::copy_n(window.begin(), length, inputs.begin() + static_cast<ptrdiff_t>(row * length));
-    std::copy_n(window.begin() + 1, length, targets.begin() + static_cast<ptrdiff_t>(row * length));
+    const auto begin = static_cast<size_t>(window_begin(split.train, plan.seq_len, index));
+    tokens.copy_window(begin, inputs.subspan(row * length, length), targets.subspan(row * length, length));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "normlab/data/folds.h"
+#include "normlab/data/tokens.h"
 
 namespace normlab {
 
@@ -18,7 +19,7 @@ struct BatchPlan {
 
 // Fills batch_size rows of seq_len inputs, and the targets one token further on. Windows are drawn uniformly, with
 // replacement, over all starts at which one fits into a training segment: a pure function of (seed, fold, step).
-void fill_batch(const BatchPlan& plan, std::span<const int32_t> tokens, const Split& split, int64_t step,
+void fill_batch(const BatchPlan& plan, const Tokens& tokens, const Split& split, int64_t step,
                 std::span<int64_t> inputs, std::span<int64_t> targets);
 
 // Inputs begin .. begin + length - 1, targets one further on.

@@ -40,6 +40,11 @@ bool has_metaspace_inside(std::string_view token) {
   return false;
 }
 
+bool goes_on_after_line_feed(std::string_view token) {
+  const size_t first = token.find('\n');
+  return first != token.npos && token.find_first_not_of('\n', first) != token.npos;
+}
+
 // Few symbols: the rank of each neighbouring pair is kept, the lowest is searched for.
 void merge_by_scan(const MergeTable& merges, std::vector<int32_t>& ids) {
   std::array<MergeTable::Merge, few_symbols> next;
@@ -144,6 +149,7 @@ void BpeModel::read_merges(const json& merges, const std::string& where) {
   if (!merges.is_array()) throw DataError(where, "merges are not a list.");
   merges_ = MergeTable(merges.size());
   uint32_t rank = 0;
+  line_feeds_end_tokens_ = !bytes_ && !whole_pieces_;
   words_apart_ = !bytes_ && !whole_pieces_ && id_of_.contains(std::string(metaspace));
   for (const json& merge : merges) {
     std::string left, right;
@@ -161,6 +167,7 @@ void BpeModel::read_merges(const json& merges, const std::string& where) {
                                     "', is not of tokens of the vocabulary, or its result is not."));
     merges_.set(*left_id, *right_id, {rank++, *id});
     if (words_apart_ && has_metaspace_inside(left + right)) words_apart_ = false;
+    if (goes_on_after_line_feed(left + right)) line_feeds_end_tokens_ = false;
   }
 }
 

@@ -44,6 +44,9 @@ class BpeModel {
   using Cache = std::unordered_map<std::string, std::vector<int32_t>>;
   void encode(std::string_view piece, Cache& cache, std::vector<int32_t>& out) const;
 
+  // Whether no merge joins a line feed with another character after it, so that a piece can be cut there.
+  bool line_feeds_end_tokens() const { return line_feeds_end_tokens_; }
+
   std::optional<int32_t> id_of(const std::string& token) const;
   const std::unordered_map<std::string, int32_t>& vocabulary() const { return id_of_; }
 
@@ -61,6 +64,7 @@ class BpeModel {
   std::array<int32_t, 256> fallback_{};  // "<0x00>" ...; -1: none
   std::optional<int32_t> unknown_;
   bool bytes_ = false, byte_fallback_ = false, fuse_unknown_ = false, whole_pieces_ = false;
+  bool line_feeds_end_tokens_ = false;
   bool words_apart_ = false;  // no token has U+2581 after another character: pieces can be cut there
 };
 

@@ -56,7 +56,7 @@ class ByteLearner {
     std::unordered_map<std::string, int64_t> counts;
     const PreTokenizer words({{"type", "ByteLevel"}, {"add_prefix_space", false}}, "bpe learn");
     for (const std::string& text : texts)
-      words.split(text, true, [&](std::string_view word) { ++counts[std::string(word)]; });
+      words.split(text, PreTokenizer::Place::first, [&](std::string_view word) { ++counts[std::string(word)]; });
     for (const auto& [word, count] : counts) {
       CountedWord& row = words_.emplace_back();
       row.count = count;

@@ -1,21 +1,34 @@
 // Corpus: checks that a file is what its tokenizer can read before any token is made.
 #include "normlab/data/corpus.h"
 
-#include <algorithm>
 #include <chrono>
-#include <numbers>
 #include <string>
 
 #include "normlab/base/error.h"
 #include "normlab/base/file.h"
 #include "normlab/base/sha256.h"
 #include "normlab/base/text.h"
+#include "normlab/data/large_text.h"
+#include "normlab/data/token_files.h"
 #include "normlab/data/utf8.h"
 
 namespace normlab {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view char_kind = tokenizer_kinds[static_cast<int>(TokenizerKind::characters)];
+constexpr std::string_view byte_kind = tokenizer_kinds[static_cast<int>(TokenizerKind::bytes)];
+
+// What is asked for: a tokenizer that is known, or a new one of a kind.
+struct Wanted {
+  std::string_view kind;
+  const Tokenizer* known = nullptr;
+
+  bool bytes() const { return (known ? known->kind_name() : kind) == byte_kind; }
+};
+
+bool is_tokens(const fs::path& path, const Wanted& wanted) { return !wanted.bytes() && is_token_source(path); }
 
 void require_data_file(const fs::path& path) {
   // A pipe or device could block, never end, or not be there again at resume.
@@ -24,136 +37,121 @@ void require_data_file(const fs::path& path) {
     throw DataError(path.string(), "is not a regular file; expected a text file.");
   if (fs::is_directory(path, ignored))
     throw DataError(path.string(),
-                    "is a folder; expected a text file. For a translator it may be a folder of aligned files: set "
-                    "translation.source and translation.target, as in recipes/gl-en-small.toml.");
-}
-
-std::string read_data_file(const fs::path& path) {
-  require_data_file(path);
-  std::string text = read_file(path);
-  if (text.empty()) throw DataError(path.string(), "is empty; expected text.");
-  return text;
+                    "is a folder; expected a text file, or train.bin and val.bin in it. For a translator it may be a "
+                    "folder of aligned files: set translation.source and translation.target, as in "
+                    "recipes/gl-en-small.toml.");
 }
 
 constexpr size_t beginning = 16 << 20;  // bytes
 
-// Whole characters, where the text has any.
-std::string read_beginning(const fs::path& path) {
-  File file = File::open_to_read(path);
-  std::string text(beginning, '\0');
-  size_t used = 0;
-  while (const size_t count = file.read(text.data() + used, text.size() - used)) used += count;
-  text.resize(used);
+// Takes off what is left of a character at the end; how many bytes that was.
+size_t cut_to_characters(std::string& text) {
   constexpr size_t longest_character = 4;
-  if (const auto cut = first_invalid_utf8(text); cut && *cut + longest_character > text.size()) text.resize(*cut);
-  return text;
+  const size_t size = text.size();
+  if (const auto cut = first_invalid_utf8(text); cut && *cut + longest_character > size) text.resize(*cut);
+  return size - text.size();
 }
 
-constexpr std::string_view hint_for_bytes = "Convert it to UTF-8, or set data.tokenizer=byte.";
+Corpus make_corpus(const fs::path& path, const std::string& text, std::string sha256, const Wanted& wanted) {
+  const std::string where = path.string();
+  if (text.empty()) throw DataError(where, "is empty; expected text.");
+  if (wanted.known || wanted.kind == char_kind)
+    require_text(text, where, wanted.known ? wanted.known->kind() : TokenizerKind::characters, wanted.known);
+  const Tokenizer tokenizer = wanted.known ? *wanted.known : Tokenizer::make(wanted.kind, text);
+  return {.tokenizer = tokenizer, .tokens = tokenizer.encode(text, where), .sha256 = std::move(sha256)};
+}
 
-void require_characters(const std::string& text, const std::string& where, std::string_view hint) {
+Corpus load_tokens(const fs::path& path, const Wanted& wanted, const TextForm& form) {
+  const TokenFacts facts = look_at_tokens(path, form, INT64_MAX);
+  const Tokenizer tokenizer = tokenizer_of_ids(path, facts, form, wanted.known);
+  return {.tokenizer = tokenizer,
+          .tokens = open_tokens(path, tokenizer.vocab_size()),
+          .sha256 = facts.sha256,
+          .held_out = facts.held_out};
+}
+
+Corpus load(const fs::path& path, const Wanted& wanted, const TextForm& form) {
+  if (is_tokens(path, wanted)) return load_tokens(path, wanted, form);
+  require_data_file(path);
+  std::error_code unknown;
+  const uintmax_t size = fs::file_size(path, unknown);
+  if (!unknown && size > static_cast<uintmax_t>(form.in_memory))
+    return load_large_text(path, wanted.kind, wanted.known, form);
+  if (!is_jsonl(path, form)) {
+    const std::string text = read_file(path);
+    return make_corpus(path, text, sha256_hex(text), wanted);
+  }
+  TextReader reader(path, form);
+  std::string text;
+  while (reader.read(text, 1 << 20)) {
+  }
+  return make_corpus(path, text, reader.sha256(), wanted);
+}
+
+CorpusSize measure(const fs::path& path, const Wanted& wanted, const TextForm& form) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  const auto of_whole = [&](int vocab_size, double tokens, double share) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return CorpusSize{vocab_size, static_cast<int64_t>(tokens / share), seconds / share, share < 1.0};
+  };
+  if (is_tokens(path, wanted)) {
+    const TokenFacts facts = look_at_tokens(path, form, beginning);
+    const auto tokens = static_cast<double>(facts.train + facts.held_out);
+    const double share = static_cast<double>(facts.bytes_looked_at) / (2.0 * tokens);
+    CorpusSize size = of_whole(tokenizer_of_ids(path, facts, form, wanted.known).vocab_size(), tokens * share, share);
+    size.tokens = facts.train + facts.held_out;
+    return size;
+  }
+  require_data_file(path);
+  std::error_code unknown;
+  const uintmax_t size = fs::file_size(path, unknown);
+  if (unknown || size <= beginning) {
+    TextForm held = form;
+    held.in_memory = beginning;
+    const Corpus corpus = load(path, wanted, held);
+    return of_whole(corpus.tokenizer.vocab_size(), static_cast<double>(corpus.tokens.size()), 1.0);
+  }
+  TextReader reader(path, form);
+  std::string text;
+  reader.read(text, beginning);
+  const size_t left_out = cut_to_characters(text);
+  const Corpus corpus = make_corpus(path, text, "", wanted);
+  const double share =
+      (static_cast<double>(reader.bytes_read()) - static_cast<double>(left_out)) / static_cast<double>(size);
+  return of_whole(corpus.tokenizer.vocab_size(), static_cast<double>(corpus.tokens.size()), share);
+}
+
+}  // namespace
+
+void require_text(const std::string& text, const std::string& where, TokenizerKind kind, bool given) {
+  if (kind != TokenizerKind::characters) return;
+  const char* hint = given ? "The model's vocabulary is of characters: give the text it was trained on."
+                           : "Convert it to UTF-8, or set data.tokenizer=byte.";
+  if (text.starts_with("\x1f\x8b"))
+    throw DataError(where, "is packed by gzip; expected UTF-8 text. Unpack it first, with gunzip.");
   if (const size_t nul = text.find('\0'); nul != std::string::npos)
     throw DataError(where, concat("is binary, with a NUL at byte ", nul, "; expected UTF-8 text. ", hint));
   if (const auto offset = first_invalid_utf8(text))
     throw DataError(where, concat("is not valid UTF-8 at byte ", *offset, "; expected UTF-8 text. ", hint));
 }
 
-Corpus make_corpus(const Tokenizer& tokenizer, const std::string& text, const std::string& where) {
-  return {.tokenizer = tokenizer, .tokens = tokenizer.encode(text, where), .sha256 = sha256_hex(text)};
+Split split_of(const Corpus& corpus, int folds, int fold) {
+  const auto size = static_cast<int64_t>(corpus.tokens.size());
+  if (corpus.held_out == 0) return make_split(size, folds, fold);
+  return {.train = {{0, size - corpus.held_out}}, .held_out = {size - corpus.held_out, size}};
 }
 
-// The bytes of each token of the vocabulary.
-std::vector<int64_t> token_bytes(const Tokenizer& tokenizer) {
-  std::vector<int64_t> bytes;
-  for (int32_t token = 0; token < tokenizer.vocab_size(); ++token)
-    bytes.push_back(static_cast<int64_t>(tokenizer.bytes_of(token).size()));
-  return bytes;
+Corpus load_corpus(const fs::path& path, std::string_view kind, const TextForm& form) {
+  return load(path, {.kind = kind}, form);
 }
 
-// The characters of each token: those that begin in it.
-std::vector<double> token_characters(const Tokenizer& tokenizer) {
-  std::vector<double> characters;
-  for (int32_t token = 0; token < tokenizer.vocab_size(); ++token) {
-    const std::string bytes = tokenizer.bytes_of(token);
-    const auto within = [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) == 0x80; };
-    characters.push_back(static_cast<double>(bytes.size()) -
-                         static_cast<double>(std::count_if(bytes.begin(), bytes.end(), within)));
-  }
-  return characters;
+Corpus load_corpus(const fs::path& path, const Tokenizer& tokenizer, const TextForm& form) {
+  return load(path, {.kind = tokenizer.kind_name(), .known = &tokenizer}, form);
 }
 
-// Of each byte of the text, how many bytes the character has that it belongs to.
-std::vector<uint8_t> character_lengths(std::string_view text) {
-  std::vector<uint8_t> lengths;
-  lengths.reserve(text.size());
-  while (lengths.size() < text.size()) {
-    const int length = decode_utf8(text, lengths.size()).length;
-    lengths.insert(lengths.end(), static_cast<size_t>(length), static_cast<uint8_t>(length));
-  }
-  return lengths;
-}
-
-}  // namespace
-
-Corpus load_corpus(const fs::path& path, std::string_view kind) {
-  const std::string text = read_data_file(path);
-  if (kind == tokenizer_kinds[static_cast<int>(TokenizerKind::characters)])
-    require_characters(text, path.string(), hint_for_bytes);
-  return make_corpus(Tokenizer::make(kind, text), text, path.string());
-}
-
-CorpusSize measure_corpus(const fs::path& path, std::string_view kind, const Tokenizer* known) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  require_data_file(path);
-  const auto of_whole = [&](const Tokenizer& tokenizer, double tokens, double share) {
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    return CorpusSize{tokenizer.vocab_size(), static_cast<int64_t>(tokens / share), seconds / share, share < 1.0};
-  };
-  std::error_code unknown;  // of a pipe, which is read to its end
-  const uintmax_t size = fs::file_size(path, unknown);
-  if (unknown || size <= beginning) {
-    const Corpus corpus = known ? load_corpus(path, *known) : load_corpus(path, kind);
-    return of_whole(corpus.tokenizer, static_cast<double>(corpus.tokens.size()), 1.0);
-  }
-  const std::string text = read_beginning(path);
-  if (kind == tokenizer_kinds[static_cast<int>(TokenizerKind::characters)])
-    require_characters(text, path.string(), hint_for_bytes);
-  const Corpus corpus = make_corpus(known ? *known : Tokenizer::make(kind, text), text, path.string());
-  return of_whole(corpus.tokenizer, static_cast<double>(corpus.tokens.size()),
-                  static_cast<double>(text.size()) / static_cast<double>(size));
-}
-
-Corpus load_corpus(const fs::path& path, const Tokenizer& tokenizer) {
-  const std::string text = read_data_file(path);
-  if (tokenizer.kind() == TokenizerKind::characters)
-    require_characters(text, path.string(),
-                       "The model's vocabulary is of characters: give the text it was trained on.");
-  return make_corpus(tokenizer, text, path.string());
-}
-
-double TextSize::bits_per_byte(double loss) const {
-  return loss / std::numbers::ln2 * static_cast<double>(tokens) / static_cast<double>(bytes);
-}
-double TextSize::bits_per_character(double loss) const {
-  return loss / std::numbers::ln2 * static_cast<double>(tokens) / characters;
-}
-
-TextSize size_of_targets(const Corpus& corpus, std::span<const EvalWindow> windows) {
-  const bool by_byte = corpus.tokenizer.kind() == TokenizerKind::bytes;
-  const std::vector<int64_t> bytes = token_bytes(corpus.tokenizer);
-  const std::vector<uint8_t> lengths =
-      by_byte ? character_lengths(corpus.tokenizer.decode(corpus.tokens)) : std::vector<uint8_t>();
-  const std::vector<double> characters = token_characters(corpus.tokenizer);
-  TextSize size;
-  for (const EvalWindow& window : windows)
-    for (auto target = static_cast<size_t>(window.begin + 1);
-         target <= static_cast<size_t>(window.begin + window.length); ++target) {
-      ++size.tokens;
-      size.bytes += bytes[static_cast<size_t>(corpus.tokens[target])];
-      size.characters += by_byte ? 1.0 / lengths[target] : characters[static_cast<size_t>(corpus.tokens[target])];
-    }
-  return size;
+CorpusSize measure_corpus(const fs::path& path, std::string_view kind, const Tokenizer* known, const TextForm& form) {
+  return measure(path, {.kind = kind, .known = known}, form);
 }
 
 }  // namespace normlab

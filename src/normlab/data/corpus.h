@@ -1,33 +1,26 @@
-// Corpus: a text file as tokens.
+// Corpus: a text file, JSONL or token files as tokens.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string_view>
-#include <vector>
 
-#include "normlab/data/batch.h"
+#include "normlab/data/folds.h"
+#include "normlab/data/text_reader.h"
 #include "normlab/data/tokenizer.h"
+#include "normlab/data/tokens.h"
 
 namespace normlab {
 
 struct Corpus {
   Tokenizer tokenizer;
-  std::vector<int32_t> tokens;
-  std::string sha256;  // of the file: a run resumes only with the text it was started with
+  Tokens tokens;
+  std::string sha256;    // of the file: a run resumes only with the text it was started with
+  int64_t held_out = 0;  // of token files: so many tokens at the end are held out, whatever the fold
 };
 
-// How much text the targets of some windows are; turns their mean loss in nats per token into bits per byte and per
-// character. A byte token is 1/k of a character of k bytes, so that a window may begin or end within one.
-struct TextSize {
-  int64_t tokens = 0, bytes = 0;
-  double characters = 0;  // code points; each ill-formed sequence is one
-
-  double bits_per_byte(double loss) const;
-  double bits_per_character(double loss) const;
-};
-TextSize size_of_targets(const Corpus& corpus, std::span<const EvalWindow> windows);
+// What is held out: the fold, or what the text itself holds out.
+Split split_of(const Corpus& corpus, int folds, int fold);
 
 // How large a text is for a plan, in bounded time: of a long one only the beginning is read.
 struct CorpusSize {
@@ -37,14 +30,19 @@ struct CorpusSize {
   bool estimated = false;  // from the beginning
 };
 // `known`: the tokenizer that is given instead of being made from the text; may be null.
-CorpusSize measure_corpus(const std::filesystem::path& path, std::string_view kind, const Tokenizer* known = nullptr);
+CorpusSize measure_corpus(const std::filesystem::path& path, std::string_view kind, const Tokenizer* known = nullptr,
+                          const TextForm& form = {});
 
 // A new vocabulary, of the kind "char" or "byte", made from the whole file. The text is taken as it stands: a byte
-// order mark or carriage returns are characters like any other. DataError for a file that is missing, empty, not a
-// regular file, or not text where the kind needs text.
-Corpus load_corpus(const std::filesystem::path& path, std::string_view kind);
+// order mark or carriage returns are characters like any other. Token files (token_files.h) have ids for a vocabulary,
+// unless the kind is "byte". DataError for a file that is missing, empty, not a regular file, or not text where the
+// kind needs text. A text of more than form.in_memory bytes is tokenised into the cache (large_text.h).
+Corpus load_corpus(const std::filesystem::path& path, std::string_view kind, const TextForm& form = {});
 
 // The vocabulary of a checkpoint, to resume or evaluate; DataError for a character outside it.
-Corpus load_corpus(const std::filesystem::path& path, const Tokenizer& tokenizer);
+Corpus load_corpus(const std::filesystem::path& path, const Tokenizer& tokenizer, const TextForm& form = {});
+
+// DataError for what a tokenizer of this kind cannot read. `given`: it is not made from this text.
+void require_text(const std::string& text, const std::string& where, TokenizerKind kind, bool given);
 
 }  // namespace normlab

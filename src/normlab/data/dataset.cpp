@@ -11,6 +11,7 @@
 #include "normlab/base/sha256.h"
 #include "normlab/base/text.h"
 #include "normlab/data/fetch.h"
+#include "normlab/data/user_cache.h"
 
 namespace normlab {
 namespace {
@@ -43,19 +44,11 @@ UsageError unknown(const std::string& name) {
                                    join(names, ", "), ".", near ? concat(" Did you mean ", *near, "?") : ""));
 }
 
-// An environment variable that holds an absolute path, or nothing: XDG says to ignore the rest.
-std::optional<fs::path> folder_from(const char* variable) {
-  const char* value = std::getenv(variable);
-  if (value == nullptr || !fs::path(value).is_absolute()) return std::nullopt;
-  return fs::path(value);
-}
-
 fs::path place_in(const fs::path& root, const Dataset& dataset) { return root / dataset.name / dataset.file; }
 
 std::optional<fs::path> cache_place(const Dataset& dataset) {
-  if (const auto cache = folder_from("XDG_CACHE_HOME")) return place_in(*cache / "normlab" / "data", dataset);
-  if (const auto home = folder_from("HOME")) return place_in(*home / ".cache" / "normlab" / "data", dataset);
-  return std::nullopt;
+  const auto cache = user_cache();
+  return cache ? std::optional(place_in(*cache / "data", dataset)) : std::nullopt;
 }
 
 void check_sum(const std::string& content, const Dataset& dataset, const std::string& where) {

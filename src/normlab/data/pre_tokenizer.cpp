@@ -29,6 +29,20 @@ void for_each_range(const TextPattern& pattern, std::string_view text, Visit vis
   if (done < text.size()) visit(MatchedRange{done, text.size(), false});
 }
 
+// Whether a piece ends between the two texts, and the pieces before do not depend on what follows: from wherever in
+// `left` a search for the pattern begins, it finds the same with `right` and without, and nothing that reaches across.
+// A search depends on the text after its beginning only, so what stands before `left` does not matter.
+bool pieces_end(const TextPattern& pattern, std::string_view left, std::string_view right) {
+  const std::string both = concat(left, right);
+  for (size_t from = 0; from < left.size(); ++from) {
+    if ((static_cast<uint8_t>(left[from]) & 0xC0) == 0x80) continue;  // within a character
+    const auto with = pattern.find(both, from), without = pattern.find(left, from);
+    const bool gap_ends_here = with.first == left.size() && without.first == left.npos;
+    if (!gap_ends_here && (with != without || with.second > left.size())) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 PreTokenizer::PreTokenizer(const nlohmann::json& json, const std::string& where) {
@@ -75,7 +89,24 @@ void PreTokenizer::add_metaspace(const nlohmann::json& json, const std::string& 
   steps_.push_back(std::move(step));
 }
 
-void PreTokenizer::run(size_t at, std::string_view text, bool first, const Emit& emit) const {
+PreTokenizer::Cut PreTokenizer::cut_between(std::string_view left, std::string_view right) const {
+  bool as_it_stands = true;  // the step sees the text itself
+  for (const Step& step : steps_) {
+    as_it_stands = as_it_stands && step.space == " " && step.prefix != Prefix::always;
+    if (!step.pattern) continue;
+    const std::string& literal = step.pattern->literal_text();
+    if (!literal.empty() && literal.find('\n') == literal.npos) {
+      as_it_stands = false;
+      continue;
+    }
+    const bool splits = step.behaviour == Behaviour::isolated || step.behaviour == Behaviour::removed;
+    return as_it_stands && splits && literal.empty() && pieces_end(*step.pattern, left, right) ? Cut::between_pieces
+                                                                                               : Cut::unknown;
+  }
+  return Cut::within_piece;
+}
+
+void PreTokenizer::run(size_t at, std::string_view text, Place place, const Emit& emit) const {
   if (at == steps_.size()) return emit(text);
   const Step& step = steps_[at];
   std::string changed;  // where the step changes the text
@@ -83,15 +114,16 @@ void PreTokenizer::run(size_t at, std::string_view text, bool first, const Emit&
     changed = replace_all(std::string(text), " ", step.space);
     text = changed;
   }
-  const bool wanted = step.prefix == Prefix::always || (step.prefix == Prefix::first && first);
+  const bool wanted = place != Place::continued &&
+                      (step.prefix == Prefix::always || (step.prefix == Prefix::first && place == Place::first));
   if (wanted && !text.starts_with(step.space)) {
     changed = step.space + std::string(text);
     text = changed;
   }
-  if (!step.pattern) return run(at + 1, text, first, emit);
+  if (!step.pattern) return run(at + 1, text, place, emit);
 
   const auto pass_on = [&](size_t begin, size_t end) {
-    if (begin < end) run(at + 1, text.substr(begin, end - begin), first && begin == 0, emit);
+    if (begin < end) run(at + 1, text.substr(begin, end - begin), begin == 0 ? place : Place::later, emit);
   };
   MatchedRange held;  // not passed on yet
   for_each_range(*step.pattern, text, [&](MatchedRange range) {

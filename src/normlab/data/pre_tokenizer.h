@@ -23,8 +23,15 @@ class PreTokenizer {
   // Whether the vocabulary is one of bytes, each written as a character (ByteLevel).
   bool byte_level() const { return byte_level_; }
   bool empty() const { return steps_.empty(); }
-  // `first`: the part stands at the beginning of the whole text.
-  void split(std::string_view text, bool first, const Emit& emit) const { run(0, text, first, emit); }
+  // Where a part of a text stands: at its beginning, after an added token, or cut off from the part before.
+  enum class Place { first, later, continued };
+  void split(std::string_view text, Place place, const Emit& emit) const { run(0, text, place, emit); }
+
+  // What is known of a cut between two parts of a text, the first of which ends with a line feed and the second of
+  // which begins with an ASCII character: pieces end here with and without the cut; or the cut is the only
+  // difference to the pieces, so that it is for the model to say whether it matters; or neither.
+  enum class Cut { between_pieces, within_piece, unknown };
+  Cut cut_between(std::string_view left, std::string_view right) const;
 
  private:
   // What happens to the matches of a pattern, in the words of tokenizer.json.
@@ -39,7 +46,7 @@ class PreTokenizer {
   };
   void add(const nlohmann::json& json, const std::string& where);
   void add_metaspace(const nlohmann::json& json, const std::string& where);
-  void run(size_t step, std::string_view text, bool first, const Emit& emit) const;
+  void run(size_t step, std::string_view text, Place place, const Emit& emit) const;
 
   std::vector<Step> steps_;
   bool byte_level_ = false;

@@ -93,7 +93,14 @@ void SubwordNormalizer::add(const nlohmann::json& json, const std::string& where
   }
 }
 
-std::string SubwordNormalizer::normalize(std::string text) const {
+bool SubwordNormalizer::works_line_by_line() const {
+  return std::all_of(steps_.begin(), steps_.end(), [](const Step& step) {
+    return !step.pattern ||
+           (!step.pattern->literal_text().empty() && step.pattern->literal_text().find('\n') == std::string::npos);
+  });
+}
+
+std::string SubwordNormalizer::normalize(std::string text, bool continues) const {
   for (const Step& step : steps_) switch (step.kind) {
       case Kind::nfc:
         text = unicode_form(text, UTF8PROC_COMPOSE);
@@ -108,7 +115,7 @@ std::string SubwordNormalizer::normalize(std::string text) const {
         text = unicode_form(text, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT);
         break;
       case Kind::prepend:
-        if (!text.empty()) text.insert(0, step.content);
+        if (!text.empty() && !continues) text.insert(0, step.content);
         break;
       case Kind::replace:
         text = with_replacements(text, *step.pattern, step.content);

@@ -18,7 +18,10 @@ class SubwordNormalizer {
   SubwordNormalizer(const nlohmann::json& json, const std::string& where);
 
   bool empty() const { return steps_.empty(); }
-  std::string normalize(std::string text) const;
+  // `continues`: the text goes on from what was normalised before, so nothing is put before it.
+  std::string normalize(std::string text, bool continues = false) const;
+  // Whether a text can be normalised in two parts, cut after a line feed and before an ASCII character.
+  bool works_line_by_line() const;
 
  private:
   enum class Kind { nfc, nfd, nfkc, nfkd, prepend, replace };

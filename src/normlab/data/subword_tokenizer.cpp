@@ -23,6 +23,8 @@ json parse_tokenizer(const std::string& content, const std::string& where) {
   return file;
 }
 
+bool is_within_character(char byte) { return (static_cast<uint8_t>(byte) & 0xC0) == 0x80; }
+
 // Reads a part of the file; what nlohmann says about its types becomes one sentence that names the part.
 template <class Read>
 void part_of(const json& file, const char* key, const std::string& where, Read read) {
@@ -101,30 +103,60 @@ void SubwordTokenizer::read_texts(const std::string& where) {
 }
 
 std::vector<int32_t> SubwordTokenizer::encode(std::string_view text, const std::string& where) const {
+  BpeModel::Cache cache;
+  return encode(text, where, Part::first, cache);
+}
+
+std::vector<int32_t> SubwordTokenizer::encode(std::string_view text, const std::string& where, Part position,
+                                              BpeModel::Cache& cache) const {
+  using Place = PreTokenizer::Place;
   if (const auto offset = first_invalid_utf8(text))
     throw DataError(where, concat("not valid UTF-8 at byte ", *offset, ". A tokenizer.json reads UTF-8 text only."));
   std::vector<int32_t> tokens;
-  BpeModel::Cache cache;
-  const auto encode_part = [&](std::string_view part, bool first) {
-    pre_tokenizer_.split(part, first, [&](std::string_view piece) { model_.encode(piece, cache, tokens); });
+  const auto encode_part = [&](std::string_view part, Place place) {
+    pre_tokenizer_.split(part, place, [&](std::string_view piece) { model_.encode(piece, cache, tokens); });
   };
+  const Place start = position == Part::first ? Place::first : Place::continued;
   for (const TextPart& part : in_text_.split(text)) {
     if (part.id >= 0) {
       tokens.push_back(part.id);
       continue;
     }
-    const bool at_start = part.text.data() == text.data();
+    const Place place = part.text.data() == text.data() ? start : Place::later;
     std::string changed;
-    if (!normalizer_.empty()) changed = normalizer_.normalize(std::string(part.text));
+    if (!normalizer_.empty()) changed = normalizer_.normalize(std::string(part.text), place == Place::continued);
     const std::string_view normalized = normalizer_.empty() ? part.text : std::string_view(changed);
     for (const TextPart& inner : in_normalized_.split(normalized)) {
       if (inner.id >= 0)
         tokens.push_back(inner.id);
       else
-        encode_part(inner.text, at_start && inner.text.data() == normalized.data());
+        encode_part(inner.text, inner.text.data() == normalized.data() ? place : Place::later);
     }
   }
   return tokens;
+}
+
+bool SubwordTokenizer::can_cut(std::string_view text, size_t at) const {
+  if (at < 2 || at >= text.size() || text[at - 1] != '\n') return false;
+  const auto is_word = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  };
+  const auto is_shown = [](char c) { return static_cast<uint8_t>(c) > ' '; };
+  if (!is_word(text[at]) || !is_shown(text[at - 2]) || !normalizer_.works_line_by_line()) return false;
+  for (const AddedToken& token : added_)
+    if (token.content.find('\n') != token.content.npos || token.rstrip ||
+        (token.lstrip && token.content.starts_with(text[at])))
+      return false;
+  constexpr size_t context = 256;  // bytes on either side that are looked at
+  size_t begin = at - std::min(at, context), end = std::min(text.size(), at + context);
+  while (begin < at && is_within_character(text[begin])) ++begin;
+  while (end < text.size() && end > at && is_within_character(text[end])) --end;
+  std::string left(text.substr(begin, at - begin)), right(text.substr(at, end - at));
+  left = normalizer_.normalize(std::move(left), /*continues=*/true);
+  right = normalizer_.normalize(std::move(right), /*continues=*/true);
+  const PreTokenizer::Cut cut = pre_tokenizer_.cut_between(left, right);
+  return cut == PreTokenizer::Cut::between_pieces ||
+         (cut == PreTokenizer::Cut::within_piece && model_.line_feeds_end_tokens());
 }
 
 std::string SubwordTokenizer::decode(std::span<const int32_t> tokens) const {

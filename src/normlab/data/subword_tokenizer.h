@@ -24,6 +24,11 @@ class SubwordTokenizer {
 
   // Without the special tokens that the file puts around a text. DataError, with `where`, for text that is not UTF-8.
   std::vector<int32_t> encode(std::string_view text, const std::string& where) const;
+  // The same for a text that comes in parts, cut where it can be.
+  enum class Part { first, later };
+  std::vector<int32_t> encode(std::string_view text, const std::string& where, Part part, BpeModel::Cache& cache) const;
+  // Whether the tokens of the text are those of its parts before and after `at`.
+  bool can_cut(std::string_view text, size_t at) const;
   // What the file puts before a text, such as a token that begins it.
   const std::vector<int32_t>& first_tokens() const { return first_tokens_; }
 

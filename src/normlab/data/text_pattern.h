@@ -16,7 +16,9 @@ class TextPattern {
   static TextPattern literal(const std::string& text, const std::string& where);
 
   // The first match at or after `from`, as begin and end; begin is npos when there is none. `text` is valid UTF-8.
+  // It depends on the text from there on only: expressions that look behind are refused.
   std::pair<size_t, size_t> find(std::string_view text, size_t from) const;
+  const std::string& literal_text() const { return literal_; }  // empty: an expression
 
  private:
   struct Compiled;

@@ -17,13 +17,18 @@ namespace {
 
 constexpr int byte_values = 256;
 
-std::u32string distinct_code_points(std::string_view text) {
-  std::vector<bool> seen(largest_code_point + 1);
-  for_each_code_point(text, [&](char32_t code_point, size_t) { seen[code_point] = true; });
-  std::u32string symbols;
-  for (char32_t code_point = 0; code_point <= largest_code_point; ++code_point)
-    if (seen[code_point]) symbols += code_point;
-  return symbols;
+// The numbers of a text of ids, separated by white space.
+std::vector<int32_t> parse_ids(std::string_view text, int vocab_size, const std::string& where) {
+  std::vector<int32_t> ids;
+  for (const std::string& word : split(replace_all(std::string(text), "\n", " "), ' ')) {
+    if (word.empty()) continue;
+    const auto id = parse_integer(word);
+    if (!id || *id < 0 || *id >= vocab_size)
+      throw DataError(where, concat("got '", word, "', expected token ids from 0 to ", vocab_size - 1,
+                                    ": the model was trained on token files, without their tokenizer."));
+    ids.push_back(static_cast<int32_t>(*id));
+  }
+  return ids;
 }
 
 void require_utf8(std::string_view text, const std::string& where) {
@@ -50,9 +55,16 @@ Tokenizer Tokenizer::read_subwords(const std::filesystem::path& path) {
   return Tokenizer(SubwordTokenizer(std::move(content), path.string()));
 }
 
+Tokenizer Tokenizer::of_ids(int vocab_size) {
+  Tokenizer tokenizer(TokenizerKind::ids);
+  tokenizer.padded_size_ = vocab_size;
+  return tokenizer;
+}
+
 Tokenizer Tokenizer::with_vocab_size(int size) const {
   if (size == vocab_size()) return *this;
-  if (kind_ != TokenizerKind::subwords || size < vocab_size())
+  const bool grows = kind_ == TokenizerKind::subwords || kind_ == TokenizerKind::ids;
+  if (!grows || size < vocab_size())
     throw DataError("tokenizer", concat("has ", vocab_size(), " tokens; the model has ", size, "."));
   Tokenizer padded = *this;
   padded.padded_size_ = size;
@@ -69,12 +81,31 @@ Tokenizer Tokenizer::make(std::string_view kind, std::string_view text) {
   if (kind != "char")
     throw UsageError("data.tokenizer", concat("unknown kind; got \"", kind, "\", expected char or byte."));
   require_utf8(text, "text");
-  if (text.empty()) throw DataError("text", "no characters to make a vocabulary of; got an empty text.");
-  return Tokenizer(TokenizerKind::characters, distinct_code_points(text));
+  CharacterSet characters;
+  characters.add(text);
+  return characters.tokenizer("text");
+}
+
+Tokenizer Tokenizer::of_characters(std::u32string symbols) {
+  return Tokenizer(TokenizerKind::characters, std::move(symbols));
+}
+
+void CharacterSet::add(std::string_view text) {
+  seen_.resize(largest_code_point + 1);
+  for_each_code_point(text, [&](char32_t code_point, size_t) { seen_[code_point] = true; });
+}
+
+Tokenizer CharacterSet::tokenizer(const std::string& where) const {
+  std::u32string symbols;
+  for (size_t code_point = 0; code_point < seen_.size(); ++code_point)
+    if (seen_[code_point]) symbols += static_cast<char32_t>(code_point);
+  if (symbols.empty()) throw DataError(where, "no characters to make a vocabulary of; got an empty text.");
+  return Tokenizer::of_characters(std::move(symbols));
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, const std::string& where) const {
   if (subwords_) return subwords_->encode(text, where);
+  if (kind_ == TokenizerKind::ids) return parse_ids(text, vocab_size(), where);
   std::vector<int32_t> tokens;
   tokens.reserve(text.size());
   if (kind_ == TokenizerKind::bytes) {
@@ -119,21 +150,23 @@ std::string Tokenizer::bytes_of(int32_t token) const {
   require_token(token);
   if (subwords_) return subwords_->bytes_of(token);
   if (kind_ == TokenizerKind::bytes) return {static_cast<char>(token)};
+  if (kind_ == TokenizerKind::ids) return concat(token, ' ');
   std::string text;
   append_utf8(text, symbols_[static_cast<size_t>(token)]);
   return text;
 }
 
 int Tokenizer::vocab_size() const {
-  if (subwords_) return padded_size_;
+  if (padded_size_ > 0) return padded_size_;
   return kind_ == TokenizerKind::bytes ? byte_values : static_cast<int>(symbols_.size());
 }
 
 nlohmann::json Tokenizer::to_json() const {
   nlohmann::json json = {{"kind", kind_name()}};
   if (kind_ == TokenizerKind::bytes) return json;
+  if (padded_size_ > 0) json["vocab_size"] = padded_size_;
+  if (kind_ == TokenizerKind::ids) return json;
   if (subwords_) {
-    json["vocab_size"] = padded_size_;
     json["tokenizer"] = subwords_->content();  // as text: a checkpoint gives the file back as it was
     return json;
   }
@@ -151,13 +184,14 @@ Tokenizer Tokenizer::from_json(const nlohmann::json& json) {
     return json[key].get<std::string>();
   };
   const std::string kind = text_of("kind");
-  if (kind == "subword" && !json.contains("vocab_size"))
+  if ((kind == "subword" || kind == "ids") && !json.contains("vocab_size"))
     throw DataError("tokenizer", "has no \"vocab_size\". The file is damaged.");
   if (kind == "byte") return Tokenizer(TokenizerKind::bytes);
+  if (kind == "ids") return of_ids(size_in(json, "vocab_size"));
   if (kind == "subword")
     return Tokenizer(SubwordTokenizer(text_of("tokenizer"), "tokenizer")).with_vocab_size(size_in(json, "vocab_size"));
   if (kind != "char")
-    throw DataError("tokenizer", concat("unknown kind; got \"", kind, "\", expected char, byte or subword."));
+    throw DataError("tokenizer", concat("unknown kind; got \"", kind, "\", expected char, byte, subword or ids."));
 
   const std::string text = text_of("symbols");
   require_utf8(text, "tokenizer");

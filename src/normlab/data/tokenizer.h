@@ -1,5 +1,5 @@
-// Tokenizer: text to token ids and back, by characters, by bytes or by the subwords of a tokenizer.json; a value type
-// that a checkpoint stores as JSON.
+// Tokenizer: text to token ids and back, by characters, by bytes or by the subwords of a tokenizer.json; or ids alone,
+// which are then written as numbers. A value type that a checkpoint stores as JSON.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace normlab {
 
 class SubwordTokenizer;
 
-enum class TokenizerKind { characters, bytes, subwords };
+enum class TokenizerKind { characters, bytes, subwords, ids };
 // In the order of the enumerators.
-inline constexpr std::string_view tokenizer_kinds[] = {"char", "byte", "subword"};
+inline constexpr std::string_view tokenizer_kinds[] = {"char", "byte", "subword", "ids"};
 
 class Tokenizer {
  public:
@@ -26,6 +26,10 @@ class Tokenizer {
   static Tokenizer make(std::string_view kind, std::string_view text);
   // A tokenizer.json of Hugging Face, or of a checkpoint.
   static Tokenizer read_subwords(const std::filesystem::path& path);
+  // By characters: these, in ascending order.
+  static Tokenizer of_characters(std::u32string symbols);
+  // Of token files that came without a tokenizer: a text is the numbers of its tokens.
+  static Tokenizer of_ids(int vocab_size);
   static Tokenizer from_json(const nlohmann::json& json);
   nlohmann::json to_json() const;
 
@@ -55,7 +59,17 @@ class Tokenizer {
   std::u32string symbols_;      // the code point of each id, ascending; empty for bytes
   std::vector<int32_t> id_of_;  // by code point up to the largest symbol, -1 for none
   std::shared_ptr<const SubwordTokenizer> subwords_;
-  int padded_size_ = 0;  // of a vocabulary of subwords
+  int padded_size_ = 0;  // of a vocabulary of subwords or ids
+};
+
+// The different characters of a text that comes in parts.
+class CharacterSet {
+ public:
+  void add(std::string_view text);                      // requires UTF-8
+  Tokenizer tokenizer(const std::string& where) const;  // DataError when there are none
+
+ private:
+  std::vector<bool> seen_;
 };
 
 // Decodes token by token and gives out whole characters only; ill-formed bytes become U+FFFD.

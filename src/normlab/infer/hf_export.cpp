@@ -62,6 +62,10 @@ ordered_json tokenizer_config(const Tokenizer& tokenizer, int seq_len) {
 
 std::string hf_tokenizer_json(const Tokenizer& tokenizer) {
   if (tokenizer.subwords()) return tokenizer.subwords()->content();
+  if (tokenizer.kind() == TokenizerKind::ids)
+    throw UsageError("export",
+                     "the model was trained on token files without their tokenizer: train it with "
+                     "data.tokenizer=subword and data.tokenizer_file.");
   const bool bytes = tokenizer.kind() == TokenizerKind::bytes;
   ordered_json vocabulary = ordered_json::object();
   for (int32_t token = 0; token < tokenizer.vocab_size(); ++token) {

@@ -9,9 +9,9 @@
 #include <limits>
 
 #include "normlab/base/error.h"
+#include "normlab/base/parallel.h"
 #include "normlab/base/random.h"
 #include "normlab/base/text.h"
-#include "normlab/stats/parallel.h"
 
 namespace normlab {
 namespace {

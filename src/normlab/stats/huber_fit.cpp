@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "normlab/stats/parallel.h"
+#include "normlab/base/parallel.h"
 
 namespace normlab {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "normlab/base/error.h"
+#include "normlab/base/parallel.h"
 #include "normlab/base/random.h"
-#include "normlab/stats/parallel.h"
 #include "normlab/stats/scaling_model.h"
 
 namespace normlab {

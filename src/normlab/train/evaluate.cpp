@@ -4,9 +4,8 @@
 
 namespace normlab {
 
-std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> tokens,
-                               std::span<const EvalWindow> windows, int batch_size, const StopToken& stop,
-                               RankGroup* ranks) {
+std::optional<double> evaluate(const DecoderLm& model, const Tokens& tokens, std::span<const EvalWindow> windows,
+                               int batch_size, const StopToken& stop, RankGroup* ranks) {
   torch::NoGradGuard no_grad;
   double total = 0.0;
   int64_t n_tokens = 0;
@@ -26,9 +25,10 @@ std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> 
     const auto options = host_tokens(model.device());
     const torch::Tensor inputs = torch::empty({rows, length}, options), targets = torch::empty({rows, length}, options);
     for (int64_t row = 0; row < rows; ++row) {
-      const auto* text = tokens.data() + windows[first + static_cast<size_t>(row)].begin;
-      std::copy_n(text, length, inputs.data_ptr<int64_t>() + row * length);
-      std::copy_n(text + 1, length, targets.data_ptr<int64_t>() + row * length);
+      const auto begin = static_cast<size_t>(windows[first + static_cast<size_t>(row)].begin);
+      const auto count = static_cast<size_t>(length);
+      tokens.copy_window(begin, {inputs.data_ptr<int64_t>() + row * length, count},
+                         {targets.data_ptr<int64_t>() + row * length, count});
     }
     total += model.loss(inputs, targets, Pass{}).item<double>() * static_cast<double>(rows * length);
     n_tokens += rows * length;

@@ -13,8 +13,7 @@ namespace normlab {
 
 // Mean loss in nats per token; nothing when stopped before the end. With `ranks` each takes some of the batches, and
 // all get the mean of all; they cannot be stopped.
-std::optional<double> evaluate(const DecoderLm& model, std::span<const int32_t> tokens,
-                               std::span<const EvalWindow> windows, int batch_size, const StopToken& stop = never_stop,
-                               RankGroup* ranks = nullptr);
+std::optional<double> evaluate(const DecoderLm& model, const Tokens& tokens, std::span<const EvalWindow> windows,
+                               int batch_size, const StopToken& stop = never_stop, RankGroup* ranks = nullptr);
 
 }  // namespace normlab

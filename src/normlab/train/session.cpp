@@ -66,7 +66,8 @@ std::unique_ptr<TrainingRun> open_language_model(const SessionRequest& request) 
   if (request.config.train.only != TrainedPart::all && request.config.norm.qk_clip > 0.0)
     throw UsageError("train.only",
                      "does not go with norm.qk_clip, which changes weights whether they are trained or not.");
-  Corpus corpus = with_memory_for(purpose_of_text(request.config), [&] { return load_text(request.config); });
+  Corpus corpus =
+      with_memory_for(purpose_of_text(request.config), [&] { return load_text(request.config, request.stop); });
   RunDir run = open_run(request, request.config);
   if (request.resuming) require_same_vocabulary(run, corpus);
   begin(run, request, request.config);

@@ -22,9 +22,9 @@ DecoderLm first_model(const Config& config, const Corpus& corpus, uint64_t seed,
 Trainer::Trainer(const Config& config, Corpus corpus, RunDir run, RankGroup* ranks)
     : TrainingRun(config, std::move(run), ranks),
       corpus_(std::move(corpus)),
-      split_(make_split(static_cast<int64_t>(corpus_.tokens.size()), config.data.folds, config.data.fold)),
+      split_(split_of(corpus_, config.data.folds, config.data.fold)),
       eval_windows_(eval_windows(split_.held_out, config.model.seq_len, config.train.eval_windows)),
-      eval_size_(size_of_targets(corpus_, eval_windows_)),
+      eval_size_(size_of_targets(corpus_.tokenizer, corpus_.tokens, eval_windows_)),
       stepper_(first_model(config, corpus_, seed(), !run_.latest()), optimizer_settings(config.optim),
                config.train.only) {
   if (ranks) stepper_.share_with(*ranks);
@@ -65,9 +65,12 @@ bool Trainer::evaluate_now(const StopToken& stop) {
   const bool better = state_.best_step < 0 || *loss < state_.best_loss;
   state_.evals_since_best = better ? 0 : state_.evals_since_best + 1;
   if (better) state_.best_loss = *loss, state_.best_step = state_.step;
-  record_evaluation({{"val_loss", *loss},
-                     {"val_bits_per_character", eval_size_.bits_per_character(*loss)},
-                     {"val_bits_per_byte", eval_size_.bits_per_byte(*loss)}});
+  nlohmann::ordered_json row = {{"val_loss", *loss}};
+  if (eval_size_.bytes > 0) {
+    row["val_bits_per_character"] = eval_size_.bits_per_character(*loss);
+    row["val_bits_per_byte"] = eval_size_.bits_per_byte(*loss);
+  }
+  record_evaluation(row);
   return true;
 }
 

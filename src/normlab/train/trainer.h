@@ -3,6 +3,7 @@
 
 #include "normlab/data/batch.h"
 #include "normlab/data/corpus.h"
+#include "normlab/data/text_size.h"
 #include "normlab/train/training_run.h"
 
 namespace normlab {

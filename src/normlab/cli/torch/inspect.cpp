@@ -6,10 +6,11 @@
 #include "normlab/base/file.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
+#include "normlab/cli/signals.h"
 #include "normlab/cli/torch/inspect_tables.h"
 #include "normlab/cli/torch/translator.h"
 #include "normlab/cli/torch/verbs.h"
-#include "normlab/data/corpus.h"
+#include "normlab/config/load_data.h"
 #include "normlab/data/dataset.h"
 #include "normlab/probe/watchdog.h"
 #include "normlab/study/present/scaling_tables.h"
@@ -45,15 +46,15 @@ HeadPlace parse_head(const std::string& text, const Inspection& found) {
                              last.head, "."));
 }
 
-Batch batch_of(std::vector<EvalWindow> windows, const std::vector<int32_t>& tokens) {
+Batch batch_of(std::vector<EvalWindow> windows, const Tokens& tokens) {
   const int t = windows.front().length;
   std::erase_if(windows, [t](const EvalWindow& each) { return each.length < t; });  // the last may be shorter
   const auto n = static_cast<int64_t>(windows.size());
   const Batch batch{torch::empty({n, t}, torch::kInt64), torch::empty({n, t}, torch::kInt64)};
   for (int64_t i = 0; i < n; ++i) {
-    const int32_t* from = tokens.data() + windows[static_cast<size_t>(i)].begin;
-    std::copy_n(from, t, batch.inputs.data_ptr<int64_t>() + i * t);
-    std::copy_n(from + 1, t, batch.targets.data_ptr<int64_t>() + i * t);
+    const auto begin = static_cast<size_t>(windows[static_cast<size_t>(i)].begin), count = static_cast<size_t>(t);
+    tokens.copy_window(begin, {batch.inputs.data_ptr<int64_t>() + i * t, count},
+                       {batch.targets.data_ptr<int64_t>() + i * t, count});
   }
   return batch;
 }
@@ -99,11 +100,12 @@ InspectPage inspect_language_model(const InspectOptions& options) {
   const Config& config = loaded.config;
   const bool other_text = !options.text.empty();
   const std::string source = other_text ? options.text : config.data.source;
-  const Corpus corpus = load_corpus(find_dataset(source), loaded.tokenizer);
+  const Corpus corpus = load_corpus(find_dataset(source), loaded.tokenizer, form_of(config, stop_requested));
   const auto n_tokens = static_cast<int64_t>(corpus.tokens.size());
   if (n_tokens < 3) throw DataError(source, "has fewer than three tokens, too few for attention.");
+  const bool whole = other_text && corpus.held_out == 0;
   const TokenRange part =
-      other_text ? TokenRange{0, n_tokens} : make_split(n_tokens, config.data.folds, config.data.fold).held_out;
+      whole ? TokenRange{0, n_tokens} : split_of(corpus, config.data.folds, config.data.fold).held_out;
   const auto length = static_cast<int>(std::min<int64_t>(config.model.seq_len, part.end - part.begin - 1));
   const Batch batch = batch_of(eval_windows(part, length, options.windows), corpus.tokens);
   InspectPage page = page_of(loaded, parameter_count(loaded.model));

@@ -11,7 +11,7 @@
 #include "normlab/cli/signals.h"
 #include "normlab/cli/torch/verbs.h"
 #include "normlab/config/flops.h"
-#include "normlab/data/dataset.h"
+#include "normlab/config/load_data.h"
 #include "normlab/ranks/join.h"
 #include "normlab/study/trial/trial_speed.h"
 #include "normlab/train/session.h"
@@ -96,8 +96,7 @@ void say_how_long(const Config& config, bool own_recipe) {
   constexpr double long_run = 600.0, slowest_core = 1e10;  // seconds; operations/s
   const bool translator = config.translation.wanted();
   const int vocab_size = translator ? static_cast<int>(config.translation.bpe_operations) : 256;  // about
-  const int64_t held_out =
-      translator ? 0 : static_cast<int64_t>(fs::file_size(find_dataset(config.data.source))) / config.data.folds;
+  const int64_t held_out = translator ? 0 : guess_held_out(config);
   const double flops = flops_of_run(config, vocab_size, held_out);
   if (flops < long_run * slowest_core) return;
   Config measured = config;
@@ -132,8 +131,12 @@ Exit train_as(TrainOptions options, RankGroup* ranks) {
     progress.redraws() ? progress.update(phase) : log_line(phase);
   };
   if (!resuming && !config.data.source.empty()) show(concat("reading ", config.data.source));
-  const auto trainer = open_session(
-      {.config = config, .folder = options.out, .resuming = resuming, .command = command_line(), .ranks = ranks});
+  const auto trainer = open_session({.config = config,
+                                     .folder = options.out,
+                                     .resuming = resuming,
+                                     .command = command_line(),
+                                     .ranks = ranks,
+                                     .stop = stop_requested});
   if (speaks) {
     for (const std::string& note : loaded.notes) log_line(note);
     if (const std::string reason = why_not_fused(config); !reason.empty())

@@ -10,13 +10,13 @@
 
 namespace normlab {
 
-StudyText text_of(const Plan& plan) {
+StudyText text_of(const Plan& plan, const StopToken& stop) {
   const Config& config = plan.trials.front().config;
   if (config.translation.wanted()) {
     const TranslationData data = load_pairs(config);
     return {.sha256 = data.sha256, .vocab_size = data.vocabulary.size()};
   }
-  const Corpus corpus = load_text(config);
+  const Corpus corpus = load_text(config, stop);
   return {.sha256 = corpus.sha256,
           .vocab_size = corpus.tokenizer.vocab_size(),
           .tokens = static_cast<int64_t>(corpus.tokens.size())};

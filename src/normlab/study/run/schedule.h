@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "normlab/base/stop.h"
 #include "normlab/study/run/progress.h"
 
 namespace normlab {
@@ -15,7 +16,8 @@ struct StudyText {
   int64_t tokens = 0;      // of language models
   bool estimated = false;  // from the beginning of a long text
 };
-StudyText text_of(const Plan& plan);           // the whole text
+// The whole text; `stop` ends its tokenisation.
+StudyText text_of(const Plan& plan, const StopToken& stop = never_stop);
 StudyText measured_text_of(const Plan& plan);  // for a plan, in bounded time
 
 // Floating-point operations of each trial. DataError when a window does not fit into a fold.
