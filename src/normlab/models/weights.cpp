@@ -70,12 +70,14 @@ void load_tensors(const std::filesystem::path& path, const NamedTensors& into) {
   // Everything is checked before anything is changed.
   for (const auto& [name, tensor] : into) {
     const TensorView& view = file.at(name);
+    if (!tensor.defined()) continue;
     if (tensor.sizes() != torch::IntArrayRef(view.shape) || torch_dtype(view.dtype) != tensor.scalar_type())
       throw DataError(path.string(),
                       concat("tensor '", name, "' is ", c10::str(torch_dtype(view.dtype), view.shape), ", expected ",
                              c10::str(tensor.scalar_type(), tensor.sizes()), ": it belongs to another model."));
   }
   for (const auto& [name, tensor] : into) {
+    if (!tensor.defined()) continue;
     const TensorView& view = file.at(name);
     if (tensor.is_contiguous() && tensor.is_cpu() && view.bytes > 0)
       std::memcpy(tensor.mutable_data_ptr(), view.data, view.bytes);

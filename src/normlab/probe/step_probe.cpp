@@ -1,8 +1,10 @@
 #include "normlab/probe/step_probe.h"
 
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "normlab/base/text.h"
 #include "normlab/probe/attention_readings.h"
@@ -109,6 +111,48 @@ void StepProbe::gradients(const std::vector<std::vector<Tensor>>& parts) {
     if (!places_.has_attention(place)) continue;
     for (MapRows& map : maps_[places_.number(place)]) map.take_gradient(parts);
   }
+}
+
+std::string StepProbe::seen() const {
+  std::string bytes;
+  const auto put = [&](const void* from, size_t size) { bytes.append(static_cast<const char*>(from), size); };
+  put(stats_.data(), stats_.size() * sizeof(AttentionStats));
+  for (Part part : parts_)
+    part.visit_values([&]<class T>(const T& value) {
+      if constexpr (std::is_arithmetic_v<T>) {
+        put(&value, sizeof value);
+      } else {
+        const size_t count = value.size();
+        put(&count, sizeof count);
+        put(value.data(), count * sizeof(double));
+      }
+    });
+  return bytes;
+}
+
+// A part of the batch is another process's or this one's: one of the two terms is empty.
+void StepProbe::add_seen(const std::string& bytes) {
+  const char* from = bytes.data();
+  const auto get = [&](void* to, size_t size) { std::memcpy(to, std::exchange(from, from + size), size); };
+  for (AttentionStats& stats : stats_) {
+    AttentionStats theirs;
+    get(&theirs, sizeof theirs);
+    merge(stats, theirs);
+  }
+  for (Part& part : parts_)
+    part.visit_values([&]<class T>(T& value) {
+      if constexpr (std::is_arithmetic_v<T>) {
+        T theirs;
+        get(&theirs, sizeof theirs);
+        value += theirs;
+      } else {
+        size_t count = 0;
+        get(&count, sizeof count);
+        T theirs(count);
+        get(theirs.data(), count * sizeof(double));
+        if (count > 0) value = std::move(theirs);
+      }
+    });
 }
 
 // What attention counted: a layer's own values, then those of its heads.

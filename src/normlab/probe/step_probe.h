@@ -24,6 +24,10 @@ class StepProbe : public Observer {
                             const AttentionWeights& weights, const Pass& pass) override;
   void gradients(const std::vector<std::vector<torch::Tensor>>& parts) override;
 
+  // After the step: what this process has seen of its rows, as bytes, and what another one has seen of its own.
+  std::string seen() const;
+  void add_seen(const std::string& bytes);
+
   // After the step.
   std::vector<Reading> readings() const;
 
@@ -35,6 +39,12 @@ class StepProbe : public Observer {
     double d_q = 0.0, d_k = 0.0, d_v = 0.0, d_attn_out = 0.0, d_mlp_out = 0.0;  // squared norms
     double stream = 0.0, log_partition = 0.0;                                   // sums over tokens
     int64_t n_tokens = 0;
+    template <class Visit>
+    void visit_values(const Visit& visit) {
+      for (int64_t* count : {&n_queries, &n_keys, &n_tokens}) visit(*count);
+      for (double* sum : {&d_q, &d_k, &d_v, &d_attn_out, &d_mlp_out, &stream, &log_partition}) visit(*sum);
+      for (HeadSums* heads : {&queries, &keys}) visit(heads->norms), visit(heads->peaks);
+    }
   };
   struct LayerForm {
     torch::Tensor gain, p;

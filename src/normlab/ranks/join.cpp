@@ -71,4 +71,10 @@ void wait_for_all(RankGroup& ranks) { ranks.gather(""); }
 
 std::string name_of(const RankGroup& ranks, int rank) { return concat("rank ", rank, " on ", ranks.host(rank)); }
 
+int place_on_host(const RankGroup& ranks) {
+  int before = 0;
+  for (int rank = 0; rank < ranks.rank(); ++rank) before += ranks.host(rank) == ranks.host(ranks.rank());
+  return before;
+}
+
 }  // namespace normlab

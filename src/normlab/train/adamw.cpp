@@ -24,8 +24,9 @@ AdamW::AdamW(std::vector<Parameter> parameters, AdamWSettings settings)
     : settings_(settings), parameters_(std::move(parameters)) {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& tensor = parameters_[i].tensor;
-    means_.push_back(torch::zeros_like(tensor).detach());
-    squares_.push_back(torch::zeros_like(tensor).detach());
+    const bool owned = parameters_[i].owned;
+    means_.push_back(owned ? torch::zeros_like(tensor).detach() : Tensor());
+    squares_.push_back(owned ? torch::zeros_like(tensor).detach() : Tensor());
     steps_.push_back(torch::zeros({}, tensor.options().dtype(torch::kFloat32)).detach());
     add_blocks(i);
   }
@@ -33,7 +34,7 @@ AdamW::AdamW(std::vector<Parameter> parameters, AdamWSettings settings)
 
 // Whole vectors of a constrained matrix go together, so that the constraint is applied while they are in the cache.
 void AdamW::add_blocks(size_t k) {
-  const auto& [name, tensor, role, constraint, maps] = parameters_[k];
+  const auto& [name, tensor, role, constraint, maps, owned] = parameters_[k];
   auto size = static_cast<size_t>(tensor.numel());
   size_t step = kNormBlock;
   if (constraint.kind != Constraint::none) {
@@ -49,7 +50,7 @@ void AdamW::add_blocks(size_t k) {
 // A block as ranges of the flat parameter: one, or one per row of a stripe.
 template <class Work>
 void AdamW::for_ranges(const Block& block, const Work& work) const {
-  const auto& [name, tensor, role, constraint, maps] = parameters_[block.parameter];
+  const auto& [name, tensor, role, constraint, maps, owned] = parameters_[block.parameter];
   if (constraint.kind == Constraint::none || !constraint.columns) return work(RowRange{block.begin, block.end});
   const auto rows = static_cast<size_t>(tensor.size(0)), cols = static_cast<size_t>(tensor.size(1));
   for (size_t row = 0; row < rows; ++row) work(RowRange{row * cols + block.begin, row * cols + block.end});
@@ -64,7 +65,7 @@ void AdamW::for_blocks(const Work& work) const {
 
 void AdamW::update_block(const AdamWSpec& spec, const AdamWBuffers& buffers, const Block& block) const {
   for_ranges(block, [&](RowRange range) { adamw(spec, buffers, range); });
-  const auto& [name, tensor, role, constraint, maps] = parameters_[block.parameter];
+  const auto& [name, tensor, role, constraint, maps, owned] = parameters_[block.parameter];
   if (constraint.kind == Constraint::none) return;
   const UnitVectors matrix{.data = buffers.param,
                            .rows = static_cast<size_t>(tensor.size(0)),
@@ -133,6 +134,7 @@ void AdamW::fused_update(const Gradients& gradients, double lr, double factor) {
   for_blocks([&](size_t i) {
     const Block& block = blocks_[i];
     const size_t k = block.parameter;
+    if (!parameters_[k].owned) return;
     const AdamWSpec spec{.lr = lr * rate(k),
                          .beta1 = settings_.beta1,
                          .beta2 = settings_.beta2,
@@ -153,7 +155,8 @@ void AdamW::fused_update(const Gradients& gradients, double lr, double factor) {
 void AdamW::composite_update(const Gradients& gradients, double lr, double factor) {
   if (factor != 1.0) torch::_foreach_mul_(gradients, factor);
   std::map<std::pair<double, double>, std::vector<size_t>> groups;  // PyTorch's kernel takes one decay and rate for all
-  for (size_t i = 0; i < parameters_.size(); ++i) groups[{decay(i), rate(i)}].push_back(i);
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].owned) groups[{decay(i), rate(i)}].push_back(i);
   for (const auto& [how, members] : groups) {
     std::vector<Tensor> p, g, m, v, s;
     for (const size_t i : members) {
@@ -164,7 +167,8 @@ void AdamW::composite_update(const Gradients& gradients, double lr, double facto
     at::_fused_adamw_(p, g, m, v, /*max_exp_avg_sqs=*/{}, s, lr * multiple, settings_.beta1, settings_.beta2,
                       weight_decay, settings_.eps, /*amsgrad=*/false, /*maximize=*/false);
   }
-  for (const Parameter& parameter : parameters_) constrain(parameter.tensor, parameter.constraint);
+  for (const Parameter& parameter : parameters_)
+    if (parameter.owned) constrain(parameter.tensor, parameter.constraint);
 }
 
 NamedTensors AdamW::state() const {

@@ -41,7 +41,7 @@ fs::path checkpoint_folder(const fs::path& path) {
 
 struct CheckpointParts {
   NamedTensors weights;
-  const Optimizer* optimizer;  // may be null
+  const NamedTensors* optimizer;  // may be null
   TrainState state;
   json vocabulary;
   const Config& config;
@@ -50,7 +50,7 @@ struct CheckpointParts {
 void save(const fs::path& folder, const CheckpointParts& parts) {
   StagedFolder staged(folder);
   save_tensors(staged.path() / model_file, parts.weights, {{"format", "pt"}});
-  if (parts.optimizer) save_tensors(staged.path() / optimizer_file, parts.optimizer->state(), {});
+  if (parts.optimizer) save_tensors(staged.path() / optimizer_file, *parts.optimizer, {});
   update_state(staged.path(), parts.state);
   write_file_atomically(staged.path() / tokenizer_file, parts.vocabulary.dump(2) + "\n");
   write_file_atomically(staged.path() / config_file, to_toml(parts.config));
@@ -60,13 +60,13 @@ void save(const fs::path& folder, const CheckpointParts& parts) {
 
 }  // namespace
 
-void save_checkpoint(const fs::path& folder, DecoderLm& model, const Optimizer& optimizer, const TrainState& state,
+void save_checkpoint(const fs::path& folder, DecoderLm& model, const NamedTensors& optimizer, const TrainState& state,
                      const Tokenizer& tokenizer, const Config& config) {
   save(folder, {model.state(), &optimizer, state, tokenizer.to_json(), config});
 }
 
-void save_checkpoint(const fs::path& folder, EncoderDecoder& model, const Optimizer& optimizer, const TrainState& state,
-                     const PairVocabulary& vocabulary, const Config& config) {
+void save_checkpoint(const fs::path& folder, EncoderDecoder& model, const NamedTensors& optimizer,
+                     const TrainState& state, const PairVocabulary& vocabulary, const Config& config) {
   save(folder, {model.state(), &optimizer, state, vocabulary.to_json(), config});
 }
 

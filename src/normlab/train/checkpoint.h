@@ -15,11 +15,11 @@
 
 namespace normlab {
 
-// Written under a temporary name, synced and renamed: it is whole or it is not there.
-void save_checkpoint(const std::filesystem::path& folder, DecoderLm& model, const Optimizer& optimizer,
+// Written under a temporary name, synced and renamed: it is whole or it is not there. `optimizer` is its state.
+void save_checkpoint(const std::filesystem::path& folder, DecoderLm& model, const NamedTensors& optimizer,
                      const TrainState& state, const Tokenizer& tokenizer, const Config& config);
 
-void save_checkpoint(const std::filesystem::path& folder, EncoderDecoder& model, const Optimizer& optimizer,
+void save_checkpoint(const std::filesystem::path& folder, EncoderDecoder& model, const NamedTensors& optimizer,
                      const TrainState& state, const PairVocabulary& vocabulary, const Config& config);
 
 // A model that is not trained any further here: without an optimiser's state.

@@ -21,6 +21,13 @@ Observer* Monitor::before_step(Model& model, int64_t step, const std::vector<int
   return probe_.get();
 }
 
+void Monitor::gather_from(RankGroup& ranks) {
+  if (!probe_) return;
+  const std::vector<std::string> all = ranks.gather(probe_->seen());
+  for (int rank = 0; rank < ranks.size(); ++rank)
+    if (rank != ranks.rank()) probe_->add_seen(all[static_cast<size_t>(rank)]);
+}
+
 void Monitor::after_step(int64_t step, const StepResult& result, MetricsLog& metrics, EventWriter& events) {
   std::vector<std::string> warnings = watchdog_.after_step(step, result.loss, result.grad_norm);
   if (probe_) {

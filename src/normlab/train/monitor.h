@@ -21,6 +21,8 @@ class Monitor {
   // not to be probed.
   template <class Model>
   Observer* before_step(Model& model, int64_t step, const std::vector<int64_t>& batch_rows);
+  // After the step: what the other ranks have seen of it.
+  void gather_from(RankGroup& ranks);
   // Writes readings and warnings; warnings also go to standard error.
   void after_step(int64_t step, const StepResult& result, MetricsLog& metrics, EventWriter& events);
 

@@ -56,12 +56,13 @@ Muon::Muon(const std::vector<Parameter>& parameters, const MuonSettings& setting
     if (parameters[i].maps.empty())
       others_.push_back(i);
     else
-      matrices_.push_back({i, parameters[i], torch::zeros_like(parameters[i].tensor).detach()});
+      matrices_.push_back(
+          {i, parameters[i], parameters[i].owned ? torch::zeros_like(parameters[i].tensor).detach() : Tensor()});
   }
   largest_first_.resize(matrices_.size());
   std::iota(largest_first_.begin(), largest_first_.end(), size_t{0});
   std::stable_sort(largest_first_.begin(), largest_first_.end(), [this](size_t a, size_t b) {
-    return matrices_[a].momentum.numel() > matrices_[b].momentum.numel();
+    return matrices_[a].parameter.tensor.numel() > matrices_[b].parameter.tensor.numel();
   });
 }
 
@@ -69,7 +70,7 @@ Muon::Muon(const std::vector<Parameter>& parameters, const MuonSettings& setting
 // no bit depends on which thread that is.
 void Muon::for_matrices(const std::function<void(size_t)>& work) const {
   std::atomic<size_t> next = 0;
-  const bool on_cpu = matrices_.empty() || matrices_.front().momentum.is_cpu();
+  const bool on_cpu = matrices_.empty() || matrices_.front().parameter.tensor.is_cpu();
   at::parallel_for(0, on_cpu ? at::get_num_threads() : 1, 1, [&](int64_t, int64_t) {
     const torch::NoGradGuard no_grad;  // the mode is a thread's own
     for (size_t i = next++; i < largest_first_.size(); i = next++) work(largest_first_[i]);
@@ -102,7 +103,7 @@ double Muon::norm_of_sum(const std::vector<Gradients>& parts, const std::vector<
 }
 
 void Muon::update(const Matrix& matrix, Tensor gradient, double lr) const {
-  const auto& [name, weight, role, constraint, maps] = matrix.parameter;
+  const auto& [name, weight, role, constraint, maps, owned] = matrix.parameter;
   matrix.momentum.lerp_(gradient, 1.0 - settings_.momentum);
   const Tensor update = gradient.lerp(matrix.momentum, settings_.momentum);
   weight.mul_(1.0 - lr * settings_.weight_decay);
@@ -124,6 +125,7 @@ double Muon::make_step(const std::vector<Gradients>& parts, double lr, double cl
   const double factor = clip_factor(norm, clip);
   adamw_.update(others.front(), lr * settings_.adamw_rate, factor);
   for_matrices([&](size_t i) {
+    if (!matrices_[i].parameter.owned) return;
     const Tensor& gradient = parts.front()[matrices_[i].index];
     update(matrices_[i], factor == 1.0 ? gradient : gradient * factor, lr);
   });

@@ -16,6 +16,7 @@ struct Parameter {
   // Of a matrix of a block: the rows of each linear map stacked in it, one for a map alone, three for q, k and v. Empty
   // for everything else, also for embeddings and the head.
   std::vector<int64_t> maps = {};
+  bool owned = true;  // false: another rank updates it and has its state
 };
 
 // The gradients of all parameters, in their order.
@@ -37,7 +38,8 @@ class Optimizer {
   double step(const std::vector<Gradients>& parts, double lr, double clip, DeviceLoss* loss = nullptr) {
     return make_step(parts, lr, clip, loss);
   }
-  // What a resumed run needs, under the parameters' names, sharing storage with the optimiser.
+  // What a resumed run needs, under the parameters' names, sharing storage with the optimiser; undefined where another
+  // rank has it.
   virtual NamedTensors state() const = 0;
 
  private:

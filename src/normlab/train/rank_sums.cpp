@@ -1,11 +1,12 @@
 #include "normlab/train/rank_sums.h"
 
+#include <torch/cuda.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "normlab/base/error.h"
 #include "normlab/base/text.h"
-#include "normlab/train/clock.h"
 
 namespace normlab {
 namespace {
@@ -18,7 +19,7 @@ constexpr size_t bucket_floats = size_t{1} << 18;
 uint64_t checksum(const std::vector<Tensor>& parameters) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over whole floats
   for (const Tensor& parameter : parameters) {
-    const Tensor flat = parameter.detach().contiguous();
+    const Tensor flat = parameter.detach().contiguous().cpu();
     const auto* values = static_cast<const float*>(flat.const_data_ptr());
     for (int64_t i = 0; i < flat.numel(); ++i) {
       uint32_t bits = 0;
@@ -50,12 +51,16 @@ RankSums::RankSums(RankGroup& ranks, std::vector<Tensor> parameters, const std::
 
 void RankSums::add_bucket(std::vector<size_t> members) {
   Bucket bucket{.members = std::move(members), .values = {}};
-  size_t floats = 0;
+  int64_t floats = 0;
   for (const size_t member : bucket.members) {
-    floats += static_cast<size_t>(parameters_[member].numel());
+    floats += parameters_[member].numel();
     bucket_of_[member] = buckets_.size();
   }
-  if (bucket.members.size() > 1) bucket.values.resize(floats);
+  // Gradients on a GPU go through memory of the host where MPI does not take them from there.
+  const auto where = parameters_[bucket.members.front()].options().requires_grad(false);
+  const bool staged = !where.device().is_cpu() && !ranks_.takes_device_memory();
+  if (bucket.members.size() > 1 || staged)
+    bucket.values = torch::empty({floats}, staged ? where.device(torch::kCPU) : where);
   bucket.missing = bucket.members.size();
   buckets_.push_back(std::move(bucket));
 }
@@ -88,25 +93,26 @@ void RankSums::start_ready() {
 }
 
 void RankSums::start(Bucket& bucket) {
-  if (bucket.values.empty()) {
-    const Tensor only = gradient(bucket.members.front());
-    return ranks_.start_sum(only.mutable_data_ptr<float>(), static_cast<size_t>(only.numel()));
-  }
-  float* to = bucket.values.data();
+  const torch::NoGradGuard no_grad;
+  const Tensor sent = bucket.values.defined() ? bucket.values : gradient(bucket.members.front());
+  int64_t at = 0;
   for (const size_t member : bucket.members) {
+    if (!bucket.values.defined()) break;
     const Tensor from = gradient(member);
-    to = std::copy_n(from.const_data_ptr<float>(), from.numel(), to);
+    sent.narrow(0, at, from.numel()).copy_(from.view(-1));
+    at += from.numel();
   }
-  ranks_.start_sum(bucket.values.data(), bucket.values.size());
+  if (sent.is_cuda()) torch::cuda::synchronize(sent.device().index());  // MPI knows nothing of streams
+  ranks_.start_sum(sent.mutable_data_ptr<float>(), static_cast<size_t>(sent.numel()));
 }
 
 void RankSums::unpack(const Bucket& bucket) const {
-  if (bucket.values.empty()) return;
-  const float* from = bucket.values.data();
+  if (!bucket.values.defined()) return;
+  int64_t at = 0;
   for (const size_t member : bucket.members) {
     const Tensor to = gradient(member);
-    std::copy_n(from, to.numel(), to.mutable_data_ptr<float>());
-    from += to.numel();
+    to.view(-1).copy_(bucket.values.narrow(0, at, to.numel()));
+    at += to.numel();
   }
 }
 
@@ -115,9 +121,7 @@ Gradients RankSums::finish(const std::vector<Gradients>& parts) {
   for (size_t part = 1; part < parts.size(); ++part) torch::_foreach_add_(parts.front(), parts[part]);
   computing_ = nullptr;
   for (size_t member = 0; member < parameters_.size(); ++member) arrive(member);
-  const auto start_of_wait = Clock::now();
-  ranks_.finish_sums();
-  seconds_waited_ += seconds_since(start_of_wait);
+  ranks_.finish();
   Gradients sums;
   for (Bucket& bucket : buckets_) {
     unpack(bucket);

@@ -16,8 +16,9 @@ class RankSums {
   RankSums(RankGroup& ranks, std::vector<torch::Tensor> parameters, const std::vector<bool>& early);
 
   RankGroup& ranks() const { return ranks_; }
-  int64_t first_row(int64_t rows) const { return rows * ranks_.rank() / ranks_.size(); }
-  int64_t end_row(int64_t rows) const { return rows * (ranks_.rank() + 1) / ranks_.size(); }
+  // Of a batch, the rows of this rank. Rank 0 always has the first, whose layers a probe reads.
+  int64_t first_row(int64_t rows) const { return share_of(rows, ranks_.rank()); }
+  int64_t end_row(int64_t rows) const { return share_of(rows, ranks_.rank() + 1); }
 
   // The last backward pass of the step: this gradient will be there at the next call, or at the end of the pass.
   void complete(const c10::TensorImpl* parameter);
@@ -25,14 +26,13 @@ class RankSums {
   // returned. A rank without rows has no parts.
   Gradients finish(const std::vector<Gradients>& parts);
 
-  double seconds_waited() const { return seconds_waited_; }  // in all steps so far
-
  private:
   struct Bucket {
     std::vector<size_t> members;  // of the parameters
-    std::vector<float> values;    // empty: the gradient of its only member is summed in place
+    torch::Tensor values;         // undefined: the gradient of its only member is summed in place
     size_t missing = 0;           // gradients of this step
   };
+  int64_t share_of(int64_t rows, int rank) const { return (rows * rank + ranks_.size() - 1) / ranks_.size(); }
   void add_bucket(std::vector<size_t> members);
   torch::Tensor gradient(size_t member) const;  // contiguous; zeros where a rank has none
   void arrive(size_t member);
@@ -48,12 +48,11 @@ class RankSums {
   size_t next_ = 0;  // bucket to start
   std::vector<bool> arrived_;
   const c10::TensorImpl* computing_ = nullptr;
-  double seconds_waited_ = 0.0;
 };
 
 // Error when another rank reads another text.
 void require_same_text(RankGroup& ranks, const std::string& sha256);
-// RankGroup that took much longer than the median for their own part of the last steps, in words.
+// Ranks that took much longer than the median for their own part of the last steps, in words.
 std::vector<std::string> slow_ranks(RankGroup& ranks, double own_seconds);
 // Error that names the ranks whose weights differ from those of rank 0.
 void require_same_weights(RankGroup& ranks, const std::vector<torch::Tensor>& parameters, int64_t step);

@@ -33,8 +33,8 @@ void require_same_vocabulary(const RunDir& run, const Corpus& corpus) {
 
 // Rank 0 creates or reopens the run; the others read it once that is done.
 RunDir open_run(const SessionRequest& request, const Config& config) {
-  if (request.ranks && request.ranks->rank() > 0) {
-    wait_for_all(*request.ranks);
+  if (request.sharing.ranks && request.sharing.ranks->rank() > 0) {
+    wait_for_all(*request.sharing.ranks);
     return RunDir::open(request.folder);
   }
   RunDir run = request.resuming ? RunDir::open_locked(request.folder) : RunDir::create(request.folder);
@@ -51,7 +51,7 @@ RunDir open_run(const SessionRequest& request, const Config& config) {
 }
 
 void begin(const RunDir& run, const SessionRequest& request, const Config& config) {
-  if (request.ranks && request.ranks->rank() > 0) return;
+  if (request.sharing.ranks && request.sharing.ranks->rank() > 0) return;
   write_file_atomically(run.config(), to_toml(config));
   const std::string kernels = enum_names<Kernels>()[static_cast<size_t>(config.model.kernels)];
   add_session(run.manifest(), {.command = request.command,
@@ -59,7 +59,7 @@ void begin(const RunDir& run, const SessionRequest& request, const Config& confi
                                .dtype = config.model.dtype == Precision::bfloat16 ? "bfloat16" : "float32",
                                .threads = at::get_num_threads(),
                                .device = config.train.device});
-  if (request.ranks) wait_for_all(*request.ranks);
+  if (request.sharing.ranks) wait_for_all(*request.sharing.ranks);
 }
 
 std::unique_ptr<TrainingRun> open_language_model(const SessionRequest& request) {
@@ -72,7 +72,7 @@ std::unique_ptr<TrainingRun> open_language_model(const SessionRequest& request) 
   if (request.resuming) require_same_vocabulary(run, corpus);
   begin(run, request, request.config);
   return with_memory_for(purpose_of_model(request.config), [&] {
-    return std::make_unique<Trainer>(request.config, std::move(corpus), std::move(run), request.ranks);
+    return std::make_unique<Trainer>(request.config, std::move(corpus), std::move(run), request.sharing);
   });
 }
 
@@ -86,19 +86,22 @@ std::unique_ptr<TrainingRun> open_translator(const SessionRequest& request) {
                                        ". Resume with the text the run was started with."));
   begin(run, request, config);
   return with_memory_for(purpose_of_model(config), [&] {
-    return std::make_unique<TranslationTrainer>(config, std::move(data), std::move(run), request.ranks);
+    return std::make_unique<TranslationTrainer>(config, std::move(data), std::move(run), request.sharing);
   });
+}
+
+// Of several ranks on a host, each takes a GPU of its own.
+std::string device_of(const Config& config, const RankGroup* ranks) {
+  const std::string& wanted = config.train.device;
+  if (!ranks) return wanted;
+  return wanted == "auto" ? "cpu" : wanted == "cuda" ? concat("cuda:", place_on_host(*ranks)) : wanted;
 }
 
 }  // namespace
 
 std::unique_ptr<TrainingRun> open_session(const SessionRequest& request) {
   SessionRequest own = request;
-  const bool automatic = own.config.train.device == "auto";
-  settle_device(own.config, own.ranks && automatic ? "cpu" : own.config.train.device);
-  if (own.ranks && !is_cpu(own.config.train.device))
-    throw UsageError("train.device", concat("got ", own.config.train.device, ", but ranks sum their gradients on the ",
-                                            "CPU. Set train.device=cpu, or train with one process."));
+  settle_device(own.config, device_of(own.config, own.sharing.ranks));
   if (own.config.model.kernels != request.config.model.kernels)
     log_line(concat("model.kernels = composite: train.device is ", own.config.train.device));
   return own.config.translation.wanted() ? open_translator(own) : open_language_model(own);

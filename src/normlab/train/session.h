@@ -15,7 +15,7 @@ struct SessionRequest {
   std::filesystem::path folder;
   bool resuming = false;  // the folder holds the run
   std::vector<std::string> command;
-  RankGroup* ranks = nullptr;   // that train it together; null: this process alone
+  Sharing sharing = {};
   StopToken stop = never_stop;  // while a large text is tokenised
 };
 // UsageError when the run was started with another configuration, DataError when with another vocabulary.

@@ -78,6 +78,8 @@ std::vector<Model> replicate(Model model) {
 template <class Model, class ModelBatch>
 BasicStepper<Model, ModelBatch>::BasicStepper(Model model, const OptimizerSettings& settings, TrainedPart only)
     : replicas_(replicate(std::move(model))),
+      settings_(settings),
+      only_(only),
       optimizer_(optimizer_of(settings, trained_parameters(replicas_.front()), only,
                               replicas_.front().config().kernels == Kernels::fused)),
       maxima_(replicas_.front().logit_maxima()) {
@@ -173,22 +175,29 @@ double BasicStepper<Model, ModelBatch>::differentiate(const std::vector<ModelBat
 }
 
 template <class Model, class ModelBatch>
-void BasicStepper<Model, ModelBatch>::share_with(RankGroup& ranks) {
-  std::vector<bool> early;  // matrices of the blocks
-  for (const Parameter& parameter : trained_parameters(model())) early.push_back(!parameter.maps.empty());
+void BasicStepper<Model, ModelBatch>::share_with(RankGroup& ranks, bool shard) {
+  std::vector<Parameter> parameters = trained_parameters(model());
+  const bool muon = std::holds_alternative<MuonSettings>(settings_);
+  std::vector<bool> early, shared;  // early: matrices of the blocks
+  for (const Parameter& each : parameters) {
+    early.push_back(!each.maps.empty());
+    shared.push_back(is_trained(only_, each.role) && (shard || (muon && early.back())));
+  }
   rank_sums_ = std::make_unique<RankSums>(ranks, parameters_.front(), early);
+  if (!shard && !muon) return;
+  shards_ = std::make_unique<Shards>(ranks, parameters, shared);
+  optimizer_ = optimizer_of(settings_, parameters, only_, model().config().kernels == Kernels::fused);
 }
 
 // What every rank computes is the same from the sums on, to the last bit.
 template <class Model, class ModelBatch>
 StepResult BasicStepper<Model, ModelBatch>::shared_step(const std::vector<ModelBatch>& batches, Pass pass, double lr,
                                                         double clip) {
-  if (pass.observer) differentiate(batches, pass);
-  pass.observer = nullptr;
   const double own_loss = backward_all(batches, pass, /*shared=*/true);
   const Gradients sums = rank_sums_->finish(gradients());
+  if (pass.observer) pass.observer->gradients({sums});
   RankGroup& ranks = rank_sums_->ranks();
-  StepResult result{.loss = sum(ranks, {own_loss}).front()};
+  StepResult result{.loss = sum(ranks, {device_loss_.defined() ? device_loss_.item<double>() : own_loss}).front()};
   if (const std::vector<float> own = maxima_.values(); !own.empty()) {
     const std::string bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(float));
     for (const std::string& each : ranks.gather(bytes)) {
@@ -198,6 +207,7 @@ StepResult BasicStepper<Model, ModelBatch>::shared_step(const std::vector<ModelB
     }
   }
   if (std::isfinite(result.loss)) result.grad_norm = optimizer_->step({sums}, lr, clip);
+  if (shards_ && std::isfinite(result.loss) && std::isfinite(result.grad_norm)) shards_->send_weights();
   return result;
 }
 

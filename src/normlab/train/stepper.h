@@ -8,6 +8,7 @@
 #include "normlab/models/encoder_decoder.h"
 #include "normlab/train/make_optimizer.h"
 #include "normlab/train/rank_sums.h"
+#include "normlab/train/shards.h"
 
 namespace normlab {
 
@@ -39,16 +40,21 @@ class BasicStepper {
   // observer sees all of them.
   StepResult step(const std::vector<ModelBatch>& batches, Pass pass, double lr, double clip);
 
-  // From now on step() takes this rank's rows of every batch, and updates from the gradients of all ranks. An observer
-  // still sees whole batches, in a pass of its own.
-  void share_with(RankGroup& ranks);
-  const RankSums* rank_sums() const { return rank_sums_.get(); }  // null: not shared
+  // Before the first step: from now on step() takes this rank's rows of every batch, and updates from the gradients of
+  // all ranks. An observer sees this rank's rows, and the gradients of all. Each matrix of Muon is updated by one rank
+  // alone; with `shard`, so is every other parameter.
+  void share_with(RankGroup& ranks, bool shard);
+
+  // The gradients that the ranks have, without anything else; for measurements.
+  void sum_gradients() { rank_sums_->finish(gradients()); }
 
   // The loss and its gradients without an update; of whole batches, also with ranks.
   double differentiate(const std::vector<ModelBatch>& batches, Pass pass);
 
   Model& model() { return replicas_.front(); }
   Optimizer& optimizer() { return *optimizer_; }
+  // For a checkpoint, which rank 0 writes; all ranks call it.
+  NamedTensors optimizer_state() const { return shards_ ? shards_->whole(optimizer_->state()) : optimizer_->state(); }
   const std::vector<torch::Tensor>& parameters() const { return parameters_.front(); }
 
  private:
@@ -67,10 +73,13 @@ class BasicStepper {
   std::vector<Model> replicas_;                         // the model, then aliases of it, one per thread
   std::vector<std::vector<torch::Tensor>> parameters_;  // of each replica, the same storage
   std::vector<GradientSink> sinks_;                     // of each replica, for the parts of a batch after its first
+  OptimizerSettings settings_;
+  TrainedPart only_;
   std::unique_ptr<Optimizer> optimizer_;
-  LogitMaxima maxima_;  // of the step, over all replicas
-  std::unique_ptr<RankSums> rank_sums_;
-  torch::Tensor device_loss_;  // of the step so far
+  LogitMaxima maxima_;                   // of the step, over all replicas
+  std::unique_ptr<RankSums> rank_sums_;  // null: not shared with ranks
+  std::unique_ptr<Shards> shards_;       // null: nor is the optimiser
+  torch::Tensor device_loss_;            // of the step so far
 };
 
 using Stepper = BasicStepper<DecoderLm, Batch>;

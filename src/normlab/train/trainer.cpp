@@ -19,15 +19,15 @@ DecoderLm first_model(const Config& config, const Corpus& corpus, uint64_t seed,
 
 }  // namespace
 
-Trainer::Trainer(const Config& config, Corpus corpus, RunDir run, RankGroup* ranks)
-    : TrainingRun(config, std::move(run), ranks),
+Trainer::Trainer(const Config& config, Corpus corpus, RunDir run, Sharing sharing)
+    : TrainingRun(config, std::move(run), sharing.ranks),
       corpus_(std::move(corpus)),
       split_(split_of(corpus_, config.data.folds, config.data.fold)),
       eval_windows_(eval_windows(split_.held_out, config.model.seq_len, config.train.eval_windows)),
       eval_size_(size_of_targets(corpus_.tokenizer, corpus_.tokens, eval_windows_)),
       stepper_(first_model(config, corpus_, seed(), !run_.latest()), optimizer_settings(config.optim),
                config.train.only) {
-  if (ranks) stepper_.share_with(*ranks);
+  if (ranks_) stepper_.share_with(*ranks_, sharing.optimizer);
   begin(corpus_.sha256,
         [&](const auto& path) { return load_checkpoint(path, stepper_.model(), stepper_.optimizer()); });
 }
@@ -74,8 +74,8 @@ bool Trainer::evaluate_now(const StopToken& stop) {
   return true;
 }
 
-void Trainer::write_checkpoint(const std::filesystem::path& path) {
-  save_checkpoint(path, stepper_.model(), stepper_.optimizer(), state_, corpus_.tokenizer, config_);
+void Trainer::write_checkpoint(const std::filesystem::path& path, const NamedTensors& optimizer) {
+  save_checkpoint(path, stepper_.model(), optimizer, state_, corpus_.tokenizer, config_);
 }
 
 }  // namespace normlab

@@ -11,7 +11,7 @@ namespace normlab {
 class Trainer : public TrainingRun {
  public:
   // Starts in an empty run, or resumes from its latest checkpoint.
-  Trainer(const Config& config, Corpus corpus, RunDir run, RankGroup* ranks = nullptr);
+  Trainer(const Config& config, Corpus corpus, RunDir run, Sharing sharing = {});
 
   int64_t parameter_count() const override { return count_entries(stepper_.parameters()); }
 
@@ -20,7 +20,8 @@ class Trainer : public TrainingRun {
   std::vector<Batch> next_batches() const;
   Step make_step(double lr) override;
   bool evaluate_now(const StopToken& stop) override;
-  void write_checkpoint(const std::filesystem::path& path) override;
+  NamedTensors optimizer_state() const override { return stepper_.optimizer_state(); }
+  void write_checkpoint(const std::filesystem::path& path, const NamedTensors& optimizer) override;
   std::string find_culprit() override { return first_bad_tensor(stepper_, next_batches(), next_pass()); }
 
   Corpus corpus_;

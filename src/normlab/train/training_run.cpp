@@ -14,6 +14,7 @@ namespace normlab {
 void TrainingRun::begin(const std::string& data_sha256,
                         const std::function<TrainState(const std::filesystem::path& checkpoint)>& load) {
   const auto latest = run_.latest();
+  is_new_ = !latest;
   if (latest) state_ = load(latest->path);
   if (latest && state_.data_sha256 != data_sha256)
     throw DataError("--resume",
@@ -75,6 +76,7 @@ void TrainingRun::record_evaluation(const nlohmann::ordered_json& values) {
 }
 
 void TrainingRun::save() {
+  const NamedTensors optimizer = optimizer_state();
   if (!writes()) return;
   metrics_->sync();  // or a power cut could lose rows of steps that the checkpoint has behind it
   state_.metrics_rows = metrics_->rows() - (state_.test_bleu >= 0.0 ? 1 : 0);  // those that a resume keeps
@@ -83,7 +85,7 @@ void TrainingRun::save() {
   if (latest && latest->step == state_.step)
     update_state(latest->path, state_);  // saved before its evaluation; the weights are the same
   else
-    write_checkpoint(run_.checkpoint(state_.step));
+    write_checkpoint(run_.checkpoint(state_.step), optimizer);
   run_.set_latest(state_.step);
   if (state_.best_step == state_.step) run_.set_best(state_.step);
   run_.apply_retention(static_cast<size_t>(config_.train.keep_last), static_cast<size_t>(config_.train.keep_best));
@@ -102,13 +104,14 @@ TrainingRun::Requests TrainingRun::requests(const RunControl& control) {
   return {.stop = all[0] > 0.0, .save = all[1] > 0.0};
 }
 
-void TrainingRun::check_ranks(const std::vector<torch::Tensor>& parameters, double seconds_waited) {
+void TrainingRun::check_ranks(const std::vector<torch::Tensor>& parameters) {
   constexpr int64_t every = 100;  // steps
   const int64_t step = state_.step + 1;
   if (step % every != 0) return;
   require_same_weights(*ranks_, parameters, step);
-  const double own = state_.train_seconds - checked_seconds_ - (seconds_waited - checked_wait_);
-  checked_seconds_ = state_.train_seconds, checked_wait_ = seconds_waited;
+  const double waited = ranks_->times().waited;
+  const double own = state_.train_seconds - checked_seconds_ - (waited - checked_wait_);
+  checked_seconds_ = state_.train_seconds, checked_wait_ = waited;
   for (const std::string& line : slow_ranks(*ranks_, own))
     if (writes()) log_line(concat(warning_label(STDERR_FILENO), line));
 }
@@ -132,7 +135,7 @@ Outcome TrainingRun::run(const RunControl& control) {
   const int64_t first_step = state_.step, max_steps = config_.train.max_steps;
   const auto start = Clock::now();
   double tokens = 0.0;
-  if (writes() && !run_.latest()) save();  // before the first row: rows without a checkpoint tell that it was lost
+  if (is_new_) save();  // before the first row: rows without a checkpoint tell that it was lost
   while (true) {
     const bool last = state_.step >= max_steps;
     const bool wanted = last || (due(config_.train.eval_every) && (state_.step > 0 || evaluates_untrained()));

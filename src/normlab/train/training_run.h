@@ -17,6 +17,12 @@
 
 namespace normlab {
 
+// The processes that train a model together.
+struct Sharing {
+  RankGroup* ranks = nullptr;  // null: this process alone
+  bool optimizer = false;      // each updates a part of the parameters
+};
+
 class TrainingRun {
  public:
   virtual ~TrainingRun() = default;
@@ -47,8 +53,9 @@ class TrainingRun {
   // Into state_ and the records; false when it was stopped: it is then made after the run is resumed.
   virtual bool evaluate_now(const StopToken& stop) = 0;
   virtual bool evaluates_untrained() const { return true; }
-  virtual bool enough() const;  // an early stop
-  virtual void write_checkpoint(const std::filesystem::path& path) = 0;
+  virtual bool enough() const;                       // an early stop
+  virtual NamedTensors optimizer_state() const = 0;  // all of it, for rank 0; called by all ranks
+  virtual void write_checkpoint(const std::filesystem::path& path, const NamedTensors& optimizer) = 0;
   virtual bool finish(const StopToken&) { return true; }  // what comes after the last evaluation; false when stopped
   virtual std::string find_culprit() = 0;                 // of the step that cannot be made: its first_bad_tensor
 
@@ -58,9 +65,9 @@ class TrainingRun {
     std::vector<int64_t> rows;
     for (const ModelBatch& batch : batches) rows.push_back(batch.rows());
     Pass pass = next_pass();
-    if (writes()) pass.observer = monitor_.before_step(stepper.model(), state_.step + 1, rows);
+    pass.observer = monitor_.before_step(stepper.model(), state_.step + 1, rows);
     const StepResult result = stepper.step(batches, pass, lr, config_.optim.clip);
-    if (ranks_) check_ranks(stepper.parameters(), stepper.rank_sums()->seconds_waited());
+    if (ranks_) monitor_.gather_from(*ranks_), check_ranks(stepper.parameters());
     return result;
   }
   bool writes() const { return !ranks_ || ranks_->rank() == 0; }
@@ -88,10 +95,11 @@ class TrainingRun {
     bool stop, save;
   };
   Requests requests(const RunControl& control);
-  void check_ranks(const std::vector<torch::Tensor>& parameters, double seconds_waited);
+  void check_ranks(const std::vector<torch::Tensor>& parameters);
   Outcome diverged(const nlohmann::ordered_json& values);
 
   Monitor monitor_;
+  bool is_new_ = false;  // there was no checkpoint to begin from
   std::string culprit_;
   double checked_seconds_ = 0.0, checked_wait_ = 0.0;  // of training and of waiting for other ranks, at the last check
 };

@@ -28,13 +28,13 @@ ParallelText first_pairs(ParallelText text, int64_t most) {
 
 double best_bleu(const TrainState& state) { return *std::max_element(state.bleus.begin(), state.bleus.end()); }
 
-TranslationTrainer::TranslationTrainer(const Config& config, TranslationData data, RunDir run, RankGroup* ranks)
-    : TrainingRun(config, std::move(run), ranks),
+TranslationTrainer::TranslationTrainer(const Config& config, TranslationData data, RunDir run, Sharing sharing)
+    : TrainingRun(config, std::move(run), sharing.ranks),
       data_(std::move(data)),
       batches_(config, data_),
       dev_(first_pairs(data_.dev, config.train.eval_windows)),
       stepper_(make_translator(config, data_.vocabulary.size(), seed()), optimizer_settings(config.optim)) {
-  if (ranks) stepper_.share_with(*ranks);
+  if (ranks_) stepper_.share_with(*ranks_, sharing.optimizer);
   if (writes() && !run_.latest())
     log_line(concat(data_.train.size(), " pairs, ", data_.vocabulary.size(), " subwords; ", data_.dropped.describe()));
   begin(data_.sha256, [&](const auto& path) { return load_checkpoint(path, stepper_.model(), stepper_.optimizer()); });
@@ -139,15 +139,16 @@ bool TranslationTrainer::finish(const StopToken& stop) {
   if (latest) load_weights(latest->path, stepper_.model());
   if (!bleu) return false;
   state_.test_bleu = *bleu;
-  if (!writes()) return true;
-  metrics_->append(state_.step, {{"test_bleu", *bleu}, {"best_step", state_.best_step}});
-  events_->scalar("test/bleu", state_.step, *bleu, wall_time());
+  if (writes()) {
+    metrics_->append(state_.step, {{"test_bleu", *bleu}, {"best_step", state_.best_step}});
+    events_->scalar("test/bleu", state_.step, *bleu, wall_time());
+  }
   save();
   return true;
 }
 
-void TranslationTrainer::write_checkpoint(const std::filesystem::path& path) {
-  save_checkpoint(path, stepper_.model(), stepper_.optimizer(), state_, data_.vocabulary, config_);
+void TranslationTrainer::write_checkpoint(const std::filesystem::path& path, const NamedTensors& optimizer) {
+  save_checkpoint(path, stepper_.model(), optimizer, state_, data_.vocabulary, config_);
 }
 
 // Also when the rate has decayed to its end.

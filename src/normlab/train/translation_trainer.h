@@ -11,7 +11,7 @@ double best_bleu(const TrainState& state);  // of a translator that was evaluate
 class TranslationTrainer : public TrainingRun {
  public:
   // Starts in an empty run, or resumes from its latest checkpoint.
-  TranslationTrainer(const Config& config, TranslationData data, RunDir run, RankGroup* ranks = nullptr);
+  TranslationTrainer(const Config& config, TranslationData data, RunDir run, Sharing sharing = {});
 
   int64_t parameter_count() const override { return count_entries(stepper_.parameters()); }
 
@@ -23,7 +23,8 @@ class TranslationTrainer : public TrainingRun {
   bool evaluates_untrained() const override { return false; }
   bool enough() const override;
   bool finish(const StopToken& stop) override;
-  void write_checkpoint(const std::filesystem::path& path) override;
+  NamedTensors optimizer_state() const override { return stepper_.optimizer_state(); }
+  void write_checkpoint(const std::filesystem::path& path, const NamedTensors& optimizer) override;
   std::string find_culprit() override { return first_bad_tensor(stepper_, next_batches(), next_pass()); }
   // Nothing when stopped.
   std::optional<double> dev_loss(const StopToken& stop);

@@ -187,6 +187,7 @@ void add_bench(CLI::App& app, Exit& exit) {
   add_bench_attention(*verb, exit);
   add_bench_ops(*verb, exit);
   add_bench_study(*verb, exit);
+  add_bench_ranks(*verb, exit);
   add_bench_decode(*verb, exit);
   add_bench_beam(*verb, exit);
   verb->footer(

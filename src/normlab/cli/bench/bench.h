@@ -79,6 +79,7 @@ void add_bench_step(CLI::App& verb, Exit& exit);
 void add_bench_attention(CLI::App& verb, Exit& exit);
 void add_bench_ops(CLI::App& verb, Exit& exit);
 void add_bench_study(CLI::App& verb, Exit& exit);
+void add_bench_ranks(CLI::App& verb, Exit& exit);
 void add_bench_decode(CLI::App& verb, Exit& exit);
 void add_bench_beam(CLI::App& verb, Exit& exit);
 

@@ -4,6 +4,7 @@
 
 #include "normlab/cli/bench/bench.h"
 #include "normlab/probe/step_probe.h"
+#include "normlab/train/training_run.h"
 
 namespace normlab {
 
@@ -32,6 +33,18 @@ void StepRunner::step() {
     throw Error("bench", "the loss is not finite, so that the step was left out. Use a smaller optim.lr.",
                 Exit::diverged);
   if (probe) probe->readings();
+}
+
+void StepRunner::differentiate() { stepper_.differentiate(batches_, {.training = true, .seed = 1, .step = step_}); }
+
+int64_t StepRunner::entries() { return count_entries(stepper_.parameters()); }
+
+int64_t StepRunner::early_entries() {
+  int64_t count = 0;
+  stepper_.model().visit_linears([&](const Linear& linear) {
+    if (!linear.maps.empty()) count += linear.weight.numel();
+  });
+  return count;
 }
 
 }  // namespace normlab

@@ -15,6 +15,13 @@ class StepRunner {
 
   void step();
 
+  // Rows and optimiser from now on shared with the other ranks.
+  void share_with(RankGroup& ranks) { stepper_.share_with(ranks, /*shard=*/false); }
+  void sum_gradients() { stepper_.sum_gradients(); }  // alone
+  void differentiate();                               // forward and backward pass alone
+  int64_t entries();                                  // of all parameters
+  int64_t early_entries();                            // whose gradients are complete before the end of a backward pass
+
  private:
   Config config_;
   Stepper stepper_;

@@ -10,9 +10,9 @@
 #include "normlab/base/text.h"
 #include "normlab/cli/signals.h"
 #include "normlab/cli/torch/verbs.h"
+#include "normlab/cli/torch/with_ranks.h"
 #include "normlab/config/flops.h"
 #include "normlab/config/load_data.h"
-#include "normlab/ranks/join.h"
 #include "normlab/study/trial/trial_speed.h"
 #include "normlab/train/session.h"
 #include "normlab/train/translation_trainer.h"
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 struct TrainOptions {
   ConfigOptions config;
   std::string out;
-  bool resume = false, json = false, quiet = false;
+  bool resume = false, json = false, quiet = false, shard = false;
 };
 
 std::string default_folder(const Config& config) {
@@ -45,7 +45,20 @@ LoadedConfig wanted_config(const TrainOptions& options, bool resuming) {
   return resolve_config(settings);
 }
 
-nlohmann::ordered_json summary(const TrainingRun& trainer, const std::string& folder, Outcome outcome) {
+// Gradients that were summed over ranks, also as a line.
+nlohmann::ordered_json sums_of(const RankGroup& ranks, int64_t steps, int64_t parameters) {
+  if (steps == 0) return {};
+  const RankGroup::Times times = ranks.times();
+  const double bytes = static_cast<double>(parameters) * sizeof(float);
+  const double seconds = times.sums / static_cast<double>(steps);
+  const double hidden = times.sums > 0.0 ? std::max(0.0, 1.0 - times.waited_for_sums / times.sums) : 0.0;
+  log_line(concat("sums over ", ranks.size(), " ranks: ", si(bytes), "B and ", fixed(1e3 * seconds, 1), " ms a step, ",
+                  fixed(100.0 * hidden, 0), " % of it while gradients were computed"));
+  return {{"ranks", ranks.size()}, {"gradient_bytes", bytes}, {"sum_seconds", seconds}, {"hidden_share", hidden}};
+}
+
+nlohmann::ordered_json summary(const TrainingRun& trainer, const std::string& folder, Outcome outcome,
+                               const nlohmann::ordered_json& sums) {
   constexpr const char* names[] = {"finished", "stopped_early", "interrupted", "diverged"};
   const TrainState& state = trainer.state();
   nlohmann::ordered_json out = {{"run", folder},
@@ -62,6 +75,7 @@ nlohmann::ordered_json summary(const TrainingRun& trainer, const std::string& fo
   if (translator)
     out["val_bleu"] = state.bleus.back(), out["best_bleu"] = best_bleu(state), out["best_bleu_step"] = state.best_step;
   if (state.test_bleu >= 0.0) out["test_bleu"] = state.test_bleu;
+  out.update(sums);
   return out;
 }
 
@@ -135,7 +149,7 @@ Exit train_as(TrainOptions options, RankGroup* ranks) {
                                      .folder = options.out,
                                      .resuming = resuming,
                                      .command = command_line(),
-                                     .ranks = ranks,
+                                     .sharing = {ranks, options.shard},
                                      .stop = stop_requested});
   if (speaks) {
     for (const std::string& note : loaded.notes) log_line(note);
@@ -150,29 +164,25 @@ Exit train_as(TrainOptions options, RankGroup* ranks) {
   const auto after_step = [&](const Progress& p) {
     if (!options.quiet) progress.update(progress_text(p));
   };
+  const int64_t first_step = trainer->state().step;
   const Outcome outcome =
       trainer->run({.show = after_step, .stop = stop_requested, .take_save_request = take_save_request});
   progress.finish();
   if (ranks) wait_for_all(*ranks);
   if (!speaks)
     return outcome == Outcome::interrupted ? Exit::stopped : outcome == Outcome::diverged ? Exit::diverged : Exit::done;
-  if (options.json) print_json(summary(*trainer, options.out, outcome));
+  nlohmann::ordered_json sums;
+  if (ranks) sums = sums_of(*ranks, trainer->state().step - first_step, trainer->parameter_count());
+  if (options.json) print_json(summary(*trainer, options.out, outcome, sums));
   return report(*trainer, options.out, outcome);
 }
 
 Exit train(const TrainOptions& options) {
-  const std::unique_ptr<RankGroup> ranks =
-      join_ranks(fs::read_symlink("/proc/self/exe").parent_path() / "normlab-mpi.so");
-  if (!ranks) return train_as(options, nullptr);
-  try {
-    return train_as(options, ranks.get());
-  } catch (const Error& error) {
-    if (error.code() == Exit::diverged) throw;  // all ranks have ended
-    ranks->fail(error.what(), static_cast<int>(error.code()));
-  } catch (const std::exception& error) {
-    ranks->fail(error.what(), static_cast<int>(Exit::failed));
-  }
-  throw Error("train", "the ranks were ended.");  // not reached
+  return with_ranks([&](RankGroup* ranks) {
+    if (!ranks && options.shard)
+      throw UsageError("--shard", "this is one process, which has all of the optimiser. Start several with mpirun.");
+    return train_as(options, ranks);
+  });
 }
 
 }  // namespace
@@ -183,6 +193,7 @@ void add_train(CLI::App& app, Exit& exit) {
   options->config.add_to(*verb);
   verb->add_option("run,-o,--out", options->out, "folder of the run; default runs/<time>-<scheme>")->type_name("DIR");
   verb->add_flag("--resume", options->resume, "resume the run bit-exactly from its latest checkpoint");
+  verb->add_flag("--shard", options->shard, "under mpirun: each rank has a part of the optimiser's state");
   verb->add_flag("--json", options->json, "print a summary as JSON on standard output");
   verb->add_flag("-q,--quiet", options->quiet, "no progress line");
   verb->footer(

@@ -1,80 +1,39 @@
 // normlab-mpi.so: RankGroup over MPI. A thread of its own makes all calls of MPI, so that sums progress while the
 // caller computes, and tells the other ranks every second that this one is alive.
-#define OMPI_SKIP_MPICXX  // the bindings for C++ that MPI itself has dropped
-#include <mpi.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 
+#include "normlab/ranks/mpi/beats.h"
 #include "normlab/ranks/ranks.h"
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>  // of Open MPI, after mpi.h: MPIX_Query_cuda_support
+#endif
 
 namespace normlab {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using namespace std::chrono_literals;
-
-constexpr auto beat_interval = 1s;
-constexpr auto silence = 6s;     // of a rank that counts as dead
 constexpr auto busy_nap = 20us;  // between two looks at messages under way: spinning would take the core of a trainer
 constexpr auto idle_nap = 2ms;
-constexpr auto head_start = 3s;  // of rank 0, which says what all ranks would say
-constexpr int beat_tag = 1;
+constexpr auto head_start = 3s;                  // of rank 0, which says what all ranks would say
+constexpr size_t most_floats = size_t{1} << 30;  // of one call: MPI counts in int
 
 struct Command {
-  enum class Kind { sum, gather, end } kind = Kind::end;
+  enum class Kind { sum, copy, gather, end } kind = Kind::end;
   float* values = nullptr;
   size_t count = 0;
+  int from = 0;
   std::string bytes = {};
   std::vector<std::string>* answers = nullptr;
-};
-
-// Messages of "I am alive" between rank 0 and every other.
-class Beats {
- public:
-  void open(int rank, int size) {
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
-    const auto now = Clock::now();
-    for (int peer = rank == 0 ? 1 : 0; peer < (rank == 0 ? size : 1); ++peer) peers_.push_back({peer, now});
-    next_ = now;
-  }
-  // The rank that was silent for too long, or -1.
-  int exchange() {
-    const auto now = Clock::now();
-    for (Peer& peer : peers_) {
-      int there = 0;
-      char beat = 0;
-      while (MPI_Iprobe(peer.rank, beat_tag, comm_, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS && there) {
-        MPI_Recv(&beat, 1, MPI_CHAR, peer.rank, beat_tag, comm_, MPI_STATUS_IGNORE);
-        peer.heard = now;
-      }
-      if (now - peer.heard > silence) return peer.rank;
-      int sent = 1;
-      if (peer.sending != MPI_REQUEST_NULL) MPI_Test(&peer.sending, &sent, MPI_STATUS_IGNORE);
-      if (now >= next_ && sent) MPI_Isend(&beat_, 1, MPI_CHAR, peer.rank, beat_tag, comm_, &peer.sending);
-    }
-    if (now >= next_) next_ = now + beat_interval;
-    return -1;
-  }
-  bool due() const { return Clock::now() >= next_; }
-
- private:
-  struct Peer {
-    int rank;
-    Clock::time_point heard;
-    MPI_Request sending = MPI_REQUEST_NULL;
-  };
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  std::vector<Peer> peers_;
-  Clock::time_point next_;
-  char beat_ = 1;
 };
 
 class MpiRanks : public RankGroup {
@@ -93,16 +52,35 @@ class MpiRanks : public RankGroup {
   int size() const override { return size_; }
   const std::string& host(int rank) const override { return hosts_[static_cast<size_t>(rank)]; }
   void start_sum(float* values, size_t count) override {
-    submit({.kind = Command::Kind::sum, .values = values, .count = count});
+    summing_ = true;
+    submit_pieces({.kind = Command::Kind::sum, .values = values, .count = count});
   }
-  void finish_sums() override {
+  void start_copy(float* values, size_t count, int from) override {
+    submit_pieces({.kind = Command::Kind::copy, .values = values, .count = count, .from = from});
+  }
+  void finish() override {
+    const auto start = Clock::now();
     std::unique_lock lock(mutex_);
     done_.wait(lock, [this] { return pending_ == 0; });
+    const double seconds = seconds_since(start);
+    times_.waited += seconds;
+    if (std::exchange(summing_, false)) times_.waited_for_sums += seconds;
+  }
+  bool takes_device_memory() const override {
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+    return MPIX_Query_cuda_support() == 1;
+#else
+    return false;
+#endif
+  }
+  Times times() const override {
+    const std::lock_guard lock(mutex_);
+    return times_;
   }
   std::vector<std::string> gather(const std::string& bytes) override {
     std::vector<std::string> answers;
     submit({.kind = Command::Kind::gather, .bytes = bytes, .answers = &answers});
-    finish_sums();
+    finish();
     return answers;
   }
   void fail(const std::string& what, int exit_code) override {
@@ -111,6 +89,17 @@ class MpiRanks : public RankGroup {
   }
 
  private:
+  static double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  void submit_pieces(Command command) {
+    for (size_t left = command.count; left > 0; left -= command.count, command.values += command.count) {
+      command.count = std::min(left, most_floats);
+      submit(command);
+    }
+  }
+
   void submit(Command command) {
     {
       const std::lock_guard lock(mutex_);
@@ -182,52 +171,69 @@ class MpiRanks : public RankGroup {
 
   void start_commands() {
     std::unique_lock lock(mutex_);
-    if (queue_.empty() && sums_.empty()) wanted_.wait_for(lock, idle_nap, [this] { return !queue_.empty(); });
+    if (queue_.empty() && under_way_.empty()) wanted_.wait_for(lock, idle_nap, [this] { return !queue_.empty(); });
     while (!queue_.empty()) {
       Command command = std::move(queue_.front());
-      if (command.kind != Command::Kind::sum && !sums_.empty()) return;  // first come, first served
+      const bool transfer = command.kind == Command::Kind::sum || command.kind == Command::Kind::copy;
+      if (!transfer && !under_way_.empty()) return;  // first come, first served
       queue_.pop_front();
       lock.unlock();
       if (command.kind == Command::Kind::end) end_ = true;
       if (command.kind == Command::Kind::gather) *command.answers = gather_now(command.bytes), finished(1);
-      if (command.kind == Command::Kind::sum) {
-        sums_.emplace_back();
-        MPI_Iallreduce(MPI_IN_PLACE, command.values, static_cast<int>(command.count), MPI_FLOAT, MPI_SUM,
-                       MPI_COMM_WORLD, &sums_.back());
-      }
+      if (transfer) start_transfer(command);
       lock.lock();
     }
   }
 
+  void start_transfer(const Command& command) {
+    const bool sum = command.kind == Command::Kind::sum;
+    if (sum && !sums_since_) sums_since_ = Clock::now();
+    under_way_.emplace_back();
+    const auto count = static_cast<int>(command.count);
+    if (sum)
+      MPI_Iallreduce(MPI_IN_PLACE, command.values, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &under_way_.back());
+    else
+      MPI_Ibcast(command.values, count, MPI_FLOAT, command.from, MPI_COMM_WORLD, &under_way_.back());
+  }
+
   void complete() {
-    if (sums_.empty()) return;
+    if (under_way_.empty()) return;
     size_t done = 0;
-    for (MPI_Request& request : sums_) {
+    for (MPI_Request& request : under_way_) {
       int there = 0;
       if (request != MPI_REQUEST_NULL) MPI_Test(&request, &there, MPI_STATUS_IGNORE);
       done += request == MPI_REQUEST_NULL;
     }
-    if (done == sums_.size())
-      sums_.clear(), finished(done);
+    if (done == under_way_.size())
+      under_way_.clear(), finished(done);
     else
       std::this_thread::sleep_for(busy_nap);
   }
 
+  // A few bytes go with their size, in one message.
   std::vector<std::string> gather_now(const std::string& bytes) {
-    const int own = static_cast<int>(bytes.size());
-    std::vector<int> sizes(static_cast<size_t>(size_)), starts(sizes.size());
+    struct Head {
+      int size;
+      char bytes[60];
+    } own{static_cast<int>(bytes.size()), {}};
+    bytes.copy(own.bytes, sizeof own.bytes);
+    std::vector<Head> heads(static_cast<size_t>(size_));
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Iallgather(&own, 1, MPI_INT, sizes.data(), 1, MPI_INT, MPI_COMM_WORLD, &request);
+    MPI_Iallgather(&own, sizeof own, MPI_CHAR, heads.data(), sizeof own, MPI_CHAR, MPI_COMM_WORLD, &request);
     wait_for(request);
+    std::vector<int> sizes, starts;
     int total = 0;
-    for (size_t i = 0; i < sizes.size(); ++i) starts[i] = total, total += sizes[i];
-    std::string all(static_cast<size_t>(total), '\0');
-    if (total > 0) {
-      MPI_Iallgatherv(bytes.data(), own, MPI_CHAR, all.data(), sizes.data(), starts.data(), MPI_CHAR, MPI_COMM_WORLD,
-                      &request);
-      wait_for(request);
-    }
+    for (const Head& head : heads) sizes.push_back(head.size), starts.push_back(total), total += head.size;
+    const auto fits = [](int size) { return size <= static_cast<int>(sizeof Head::bytes); };
     std::vector<std::string> parts;
+    if (std::all_of(sizes.begin(), sizes.end(), fits)) {
+      for (const Head& head : heads) parts.emplace_back(head.bytes, static_cast<size_t>(head.size));
+      return parts;
+    }
+    std::string all(static_cast<size_t>(total), '\0');
+    MPI_Iallgatherv(bytes.data(), own.size, MPI_CHAR, all.data(), sizes.data(), starts.data(), MPI_CHAR, MPI_COMM_WORLD,
+                    &request);
+    wait_for(request);
     for (size_t i = 0; i < sizes.size(); ++i)
       parts.push_back(all.substr(static_cast<size_t>(starts[i]), static_cast<size_t>(sizes[i])));
     return parts;
@@ -235,6 +241,7 @@ class MpiRanks : public RankGroup {
 
   void finished(size_t count) {
     const std::lock_guard lock(mutex_);
+    if (sums_since_) times_.sums += seconds_since(*std::exchange(sums_since_, std::nullopt));
     pending_ -= count;
     done_.notify_all();
   }
@@ -258,13 +265,16 @@ class MpiRanks : public RankGroup {
   std::string problem_;
   Beats beats_;
   Clock::time_point next_look_ = Clock::now();
-  std::deque<MPI_Request> sums_;  // under way
+  std::deque<MPI_Request> under_way_;
+  std::optional<Clock::time_point> sums_since_;  // of those under way
   bool end_ = false;
+  bool summing_ = false;  // of the caller: sums were started since the last finish()
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wanted_, done_;
   std::deque<Command> queue_;
   size_t pending_ = 0;  // commands that have not been answered
+  Times times_;
   bool ready_ = false;
   std::thread thread_;  // last: it uses all of the above
 };
