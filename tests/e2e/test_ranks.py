@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -16,6 +17,7 @@ from test_translate import TINY as TINY_PAIRS
 from test_translate import pairs, train_pairs  # noqa: F401, a fixture
 
 STOPPED = 75
+HOST = socket.gethostname()
 MODULE = BINARY.parent / "normlab-mpi.so"
 pytestmark = [
     pytest.mark.skipif(not shutil.which("mpirun"), reason="there is no mpirun: openmpi-bin is not installed"),
@@ -27,9 +29,17 @@ PAIRS = ["train.max_steps=100", "train.eval_every=50", "norm.embedding=none", "o
 MUON = ["optim.optimizer=muon"]
 
 
+START = ["mpirun", *(["--allow-run-as-root"] if os.getuid() == 0 else []), "--oversubscribe"]
+
+
 def mpirun(ranks, *arguments):
-    root = ["--allow-run-as-root"] if os.getuid() == 0 else []
-    return ["mpirun", *root, "--oversubscribe", "-n", str(ranks), str(BINARY), *map(str, arguments)]
+    return [*START, "-n", str(ranks), str(BINARY), *map(str, arguments)]
+
+
+def mpirun_in(folders, *arguments):
+    """One rank in each folder."""
+    words = [[":", "-n", "1", "--wdir", str(folder), str(BINARY), *map(str, arguments)] for folder in folders]
+    return [*START, *sum(words, [])[1:]]
 
 
 def arguments(data, out, tiny, settings, *extra):
@@ -117,15 +127,20 @@ def rank_pid(parent, rank):
     raise AssertionError("no such rank")
 
 
+def max_step(out):
+    path = out / "metrics.jsonl"
+    return max((row["step"] for row in metrics(out)), default=0) if path.exists() else 0
+
+
 def wait_for_step(out, step):
     end = time.time() + 60
-    while not (out / "metrics.jsonl").exists() or max((row["step"] for row in metrics(out)), default=0) < step:
+    while max_step(out) < step:
         assert time.time() < end
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("how, words", [(signal.SIGKILL, ["rank 1", "signal 9"]),
-                                        (signal.SIGSTOP, ["rank 1 on ", "has not been heard"])], ids=["killed", "stopped"])
+@pytest.mark.parametrize("how, words", [(signal.SIGKILL, ["rank 1", f"on node {HOST}", "signal 9"]),
+                                        (signal.SIGSTOP, [f"rank 1 on {HOST} has not been heard"])], ids=["killed", "stopped"])
 def test_a_dying_rank_ends_the_job_and_it_continues(text, tmp_path, how, words):
     out = tmp_path / "run"
     settings = ["train.max_steps=100000", "train.eval_every=50000", "train.save_every=10"]
@@ -142,6 +157,122 @@ def test_a_dying_rank_ends_the_job_and_it_continues(text, tmp_path, how, words):
     assert step >= 10
     on_ranks(2, "train", out, "--resume", "--quiet", "--set", f"train.max_steps={step + 30}", "train.eval_every=50000")
     assert [row["step"] for row in metrics(out) if "loss" in row] == list(range(1, step + 31))
+
+
+def test_a_rank_that_fails_ends_the_job(text, tmp_path):
+    """Only the first machine has the text."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir(), there.mkdir()
+    shutil.copy(text, here / "text.txt")
+    start = time.time()
+    done = subprocess.run(mpirun_in([here, there], *arguments("text.txt", tmp_path / "run", TINY, [], "--quiet")),
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3 and time.time() - start < 10, done.stderr
+    assert f"error [rank 1 of 2 on {HOST}] " in done.stderr and "text.txt" in done.stderr
+
+
+def test_ranks_whose_weights_differ_are_named(text, tmp_path):
+    """Machines with different weights under the same name."""
+    folders = [tmp_path / "a", tmp_path / "b", tmp_path / "a"]
+    for seed, folder in enumerate(folders[:2]):
+        folder.mkdir()
+        train(text, folder / "start", "train.max_steps=0", f"train.seed={seed}")
+    out = tmp_path / "run"
+    settings = ["train.start=start", "train.max_steps=300", "train.eval_every=0", "train.save_every=50"]
+    done = subprocess.run(mpirun_in(folders, *arguments(text, out, TINY, settings, "--quiet")), capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 1, done.stderr
+    assert f"after step 100 the weights of rank 1 on {HOST} differ from those of rank 0 on {HOST}" in done.stderr
+    assert sorted(path.name for path in out.glob("checkpoints/step-*"))[-1].endswith("50")
+
+
+def test_a_slow_rank_is_reported(text, tmp_path):
+    settings = ["train.max_steps=220", "train.eval_every=0", "train.batch_size=6"]
+    process = subprocess.Popen(mpirun(3, *arguments(text, tmp_path / "run", TINY, settings, "--quiet")),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait_for_step(tmp_path / "run", 1)
+    slow = rank_pid(process.pid, 1)
+    while process.poll() is None and (tmp_path / "run").exists() and max_step(tmp_path / "run") < 201:
+        os.kill(slow, signal.SIGSTOP)
+        time.sleep(0.04)
+        os.kill(slow, signal.SIGCONT)
+        time.sleep(0.01)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, said
+    times = re.findall(rf"rank 1 on {HOST} is slow: its part of a step takes ([0-9.]+) times the median", said)
+    assert times and all(float(each) > 1.5 for each in times), said
+
+
+SHORT = ["train.batch_size=8", "train.max_steps=12", "train.eval_every=6", "optim.lr=0.001", "model.dropout=0.1"]
+
+
+@pytest.mark.parametrize("settings", [["norm.scheme=ngpt"], ["norm.scheme=lp", *MUON],
+                                      ["norm.scheme=lp", "model.kernels=composite"]], ids=["adamw", "muon", "composite"])
+def test_shards_of_the_optimiser(text, tmp_path, settings):
+    """The same bits as without, also resumed on other numbers of ranks."""
+    whole, shards = tmp_path / "whole", tmp_path / "shards"
+    settings = [*SHORT, *settings]
+    on_ranks(3, *arguments(text, whole, TINY, settings))
+    on_ranks(3, *arguments(text, shards, TINY, settings, "--shard"))
+    assert same_bits(shards, whole)
+    for steps, ranks in ((18, 2), (24, 1)):
+        more = ["--resume", "--quiet", "--set", f"train.max_steps={steps}"]
+        if ranks == 1:
+            run("train", whole, *more, check=0), run("train", shards, *more, check=0)
+        else:
+            on_ranks(ranks, "train", whole, *more), on_ranks(ranks, "train", shards, "--shard", *more)
+        assert same_bits(shards, whole)
+    assert metrics(shards) == metrics(whole)
+
+
+def same_bits(a, b):
+    files = ("model.safetensors", "optimizer.safetensors")
+    return all((weights(a, file)[name] == tensor).all() for file in files for name, tensor in weights(b, file).items())
+
+
+def test_shards_of_one_process_are_refused(text, tmp_path):
+    done = run("train", "--data", text, "--out", tmp_path / "run", "--shard", check=2)
+    assert "[--shard] this is one process" in done.stderr and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("ranks, rows", [(2, 8), (3, 2)], ids=["rows", "fewer-rows-than-ranks"])
+def test_probes_see_all_ranks(text, tmp_path, ranks, rows):
+    settings = [*SHORT, f"train.batch_size={rows}", "norm.scheme=lp", "probe.every=4"]
+    one, many, unseen = tmp_path / "one", tmp_path / "many", tmp_path / "unseen"
+    train(text, one, *settings)
+    on_ranks(ranks, *arguments(text, many, TINY, settings))
+    on_ranks(ranks, *arguments(text, unseen, TINY, [*settings, "probe.every=0"]))
+    assert same_bits(many, unseen)
+    probed, expected = ([row for row in metrics(folder) if "loss" not in row and "val_loss" not in row]
+                        for folder in (many, one))
+    assert [row["step"] for row in probed] == [4, 8, 12] and len(probed[0]) > 50
+    for row, wanted in zip(probed, expected):
+        assert list(row) == list(wanted)
+        assert list(row.values()) == pytest.approx(list(wanted.values()), rel=1e-4, abs=1e-7)
+
+
+def test_what_is_hidden_is_reported(text, tmp_path):
+    done = on_ranks(2, *arguments(text, tmp_path / "run", TINY, SHORT))
+    summary = json.loads(done.stdout)
+    assert summary["ranks"] == 2 and summary["gradient_bytes"] == 4 * summary["parameters"]
+    assert summary["sum_seconds"] > 0 and 0 <= summary["hidden_share"] <= 1
+    assert re.search(r"sums over 2 ranks: \S+B and \S+ ms a step, \d+ % of it while gradients were computed", done.stderr)
+
+
+def test_bench_ranks(tmp_path):
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text("[model]\nn_layers = 2\nn_heads = 2\nd_model = 32\nseq_len = 16\n[train]\nbatch_size = 8\n")
+    got = json.loads(on_ranks(2, "bench", "ranks", "--config", recipe, "--repeat", 2, "--json").stdout)
+    assert got["ranks"] == 2 and 0 <= got["hidden_share"] <= 1 and got["step_seconds"] > 0
+    assert [row["ranks"] for row in got["projection"]] == [2 ** i for i in range(11)]
+    assert got["projection"][1]["sums"] == pytest.approx(1e3 * got["sum_seconds"])
+    alone = json.loads(run("bench", "ranks", "--config", recipe, "--repeat", 1, "--bandwidth", 1.25e8, "--latency", 5e-5,
+                           "--json", check=0).stdout)
+    steps = [row["efficiency"] for row in alone["projection"]]
+    assert steps[0] == 100 and steps == sorted(steps, reverse=True) and alone["bandwidth"] == 1.25e8
+    assert "Start several with mpirun" in run("bench", "ranks", "--config", recipe, check=2).stderr
+    refused = on_ranks(3, "bench", "ranks", "--config", recipe, check=2)
+    assert "expected a multiple of 3" in refused.stderr
 
 
 def test_a_mistake_is_reported_once(tmp_path):
