@@ -12,7 +12,7 @@ using torch::Tensor;
 
 std::map<int64_t, int> counts(const Tensor& logits, const SampleOptions& options, int n = 4000) {
   std::map<int64_t, int> result;
-  for (int i = 0; i < n; ++i) ++result[choose_token(logits, options, i)];
+  for (int i = 0; i < n; ++i) ++result[choose_token(floats_of(logits), options, i)];
   return result;
 }
 
@@ -25,7 +25,7 @@ TEST(ChooseToken, DrawsInProportion) {
 }
 
 TEST(ChooseToken, TemperatureSharpens) {
-  EXPECT_EQ(choose_token(logits, {.temperature = 0.0}, 0), 2);
+  EXPECT_EQ(choose_token(floats_of(logits), {.temperature = 0.0}, 0), 2);
   const auto cold = counts(logits, {.temperature = 0.5});
   EXPECT_NEAR(cold.at(2) / 4000.0, 0.16 / 0.30, 0.03);
 }
@@ -51,7 +51,7 @@ TEST(ChooseToken, TopPIsAShareOfWhatTopKKeeps) {
 }
 
 TEST(ChooseToken, IsAFunctionOfSeedAndIndex) {
-  EXPECT_EQ(choose_token(logits, {.seed = 3}, 5), choose_token(logits, {.seed = 3}, 5));
+  EXPECT_EQ(choose_token(floats_of(logits), {.seed = 3}, 5), choose_token(floats_of(logits), {.seed = 3}, 5));
   EXPECT_NE(counts(logits, {.seed = 3}, 50), counts(logits, {.seed = 4}, 50));
 }
 
@@ -79,12 +79,44 @@ TEST(Generate, EqualsRecomputingEveryStep) {
     EXPECT_EQ(cached[i], text.back()) << i;
   }
   int made = 0;
-  generate(model, {1, 2}, {.max_tokens = 100}, [&](int64_t token) {
+  generate(model, std::vector<int64_t>{1, 2}, {.max_tokens = 100}, [&](int64_t token) {
     EXPECT_TRUE(token >= 0 && token < 11);
     ++made;
     return made < 60;
   });
   EXPECT_EQ(made, 60);
+}
+
+// Prompts of different lengths, beyond the window, and texts that end early.
+TEST(Generate, TextsSideBySideAreThoseOfEachAlone) {
+  for (const Kernels kernels : {Kernels::fused, Kernels::composite}) {
+    ModelConfig config;
+    config.n_layers = 2, config.n_heads = 2, config.d_model = 16, config.seq_len = 12, config.kernels = kernels;
+    resolve_model(config, find_scheme("lp"));
+    const DecoderLm model(config, find_scheme("lp"), 11, 3);
+    const std::vector<std::vector<int64_t>> prompts = {
+        {1, 2}, {3}, {4, 5, 6, 7, 8, 9, 10, 1, 2, 3, 4, 5, 6, 7}, {9, 9}};
+    const SampleOptions options{.max_tokens = 30, .temperature = 0.8, .seed = 5};
+    std::vector<std::vector<int64_t>> together(prompts.size());
+    generate(model, prompts, options, [&](size_t text, int64_t token) {
+      together[text].push_back(token);
+      return together[text].size() < 5 + 9 * text;
+    });
+    for (size_t text = 0; text < prompts.size(); ++text) {
+      std::vector<int64_t> alone;
+      generate(model, prompts[text], options, [&](int64_t token) {
+        alone.push_back(token);
+        return alone.size() < 5 + 9 * text;
+      });
+      EXPECT_EQ(together[text], alone) << text;
+    }
+  }
+}
+
+TEST(ChooseToken, TakesAnInvalidLogitRatherThanFailing) {
+  const std::vector<float> invalid = {1.0F, std::nanf(""), 2.0F};
+  EXPECT_EQ(choose_token(invalid, {.temperature = 0.0}, 0), 1);
+  EXPECT_EQ(choose_token(invalid, {}, 0), 1);
 }
 
 }  // namespace

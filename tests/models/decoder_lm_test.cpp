@@ -266,32 +266,6 @@ TEST(DecoderLm, FusedKernelsGiveTheSameBitsWithoutGradients) {
   }
 }
 
-// Token by token in float, with packed weights and kept keys, against the whole sequence in double.
-TEST(DecoderLm, FusedDecodingEqualsTheWholePass) {
-  for (const NormScheme& scheme : catalogue())
-    for (const Positions positions : {Positions::learned, Positions::rope}) {
-      if (scheme.residual != Residual::add && positions != Positions::rope) continue;  // refused
-      SCOPED_TRACE(scheme.name);
-      ModelConfig config = with_recommended(small(), scheme);
-      config.positions = positions;
-      resolve_model(config, scheme);
-      if (config.kernels != Kernels::fused) continue;
-      DecoderLm fused(config, scheme, 11, 5, torch::kFloat32), exact(config, scheme, 11, 5, torch::kFloat64);
-      randomise(exact);
-      const torch::NoGradGuard no_grad;
-      const auto from = exact.state(), to = fused.state();
-      for (size_t i = 0; i < to.size(); ++i) to[i].second.copy_(from[i].second), from[i].second.copy_(to[i].second);
-      fused.pack_weights();
-      const Tensor truth = exact.logits(tokens(), Pass{});
-      const double size = std::max(1.0, truth.abs().max().item<double>());
-      std::vector<KvCache> caches(2);
-      for (int64_t t = 0; t < 6; ++t) {
-        const Tensor step = fused.logits(tokens().slice(1, t, t + 1), Pass{}, &caches);
-        EXPECT_LT((step - truth.slice(1, t, t + 1)).abs().max().item<double>(), 2e-5 * size) << t;
-      }
-    }
-}
-
 TEST(DecoderLm, FusedKernelsGiveTheirGradientsToEveryCaller) {
   for (const NormScheme& scheme : catalogue()) {
     SCOPED_TRACE(scheme.name);

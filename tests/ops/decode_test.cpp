@@ -1,9 +1,13 @@
-// Decoding with kept keys against attention over the whole sequence, and the fused form against the composite one.
+// Decoding with kept keys against attention over the whole sequence, and rows of heads by the kernels against
+// PyTorch's operators.
 #include "normlab/ops/decode.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "kernels/every_target.h"
+#include "normlab/ops/decode_heads.h"
 
 namespace normlab {
 namespace {
@@ -53,7 +57,7 @@ struct Setting {
   AttentionWeights weights;
   AttentionCall call;
 
-  Setting(const Case& c, bool fused, torch::ScalarType type, RopePairing pairing = RopePairing::half) {
+  Setting(const Case& c, torch::ScalarType type, RopePairing pairing = RopePairing::half) {
     torch::manual_seed(7);
     qkv = torch::randn({batch, length, heads + 2 * kv_heads, d}).to(type);
     rope = make_rope(length, d, 100.0, pairing, torch::TensorOptions().dtype(type));
@@ -63,7 +67,7 @@ struct Setting {
     if (c.learned_p) weights.p = line(2.2, 2.2, 1);
     if (c.affine) weights.q_affine.weight = line(0.5, 1.5, of_q), weights.k_affine.weight = line(0.7, 1.2, of_k);
     if (c.bias) weights.q_affine.bias = line(-0.5, 0.5, of_q), weights.k_affine.bias = line(-0.2, 0.4, of_k);
-    call = {.form = c.form, .fused = fused, .rope = c.rope ? &rope : nullptr};
+    call = {.form = c.form, .rope = c.rope ? &rope : nullptr};
   }
   // In pieces of these many tokens.
   Tensor decoded(const std::vector<int64_t>& pieces) const {
@@ -77,69 +81,62 @@ struct Setting {
 
 double largest(const Tensor& difference) { return difference.abs().max().item<double>(); }
 
-const std::vector<int64_t> one_by_one(length, 1);
-const std::vector<int64_t> pieces = {5, 1, 1, 60, 3};  // beyond the first 64, where the cache grows
+const std::vector<int64_t> pieces = {5, 1, 1, 60, 3};
 
 TEST(CachedAttention, EqualsAttentionOverTheWholeSequence) {
   const torch::NoGradGuard no_grad;
   for (const RopePairing pairing : {RopePairing::half, RopePairing::interleaved})
     for (const Case& c : cases()) {
-      const Setting exact(c, false, torch::kFloat64, pairing), plain(c, false, torch::kFloat32, pairing),
-          fused(c, true, torch::kFloat32, pairing);
+      const Setting exact(c, torch::kFloat64, pairing);
       const Tensor truth = attention(exact.qkv, heads, exact.call, exact.weights);
       EXPECT_LT(largest(exact.decoded(pieces) - truth), 1e-12);
-      const double rounding = largest(attention(plain.qkv, heads, plain.call, plain.weights) - truth);
-      // Float32 either way: three times the error of PyTorch's operators leaves room for another order of sums.
-      EXPECT_LT(largest(fused.decoded(pieces) - truth), 3.0 * rounding + 1e-7) << static_cast<int>(c.form.qk);
-      EXPECT_LT(largest(fused.decoded(one_by_one) - truth), 3.0 * rounding + 1e-7) << static_cast<int>(c.form.qk);
     }
 }
 
-TEST(CachedAttention, BitsDependNeitherOnThePiecesNorOnTheBatch) {
-  const torch::NoGradGuard no_grad;
-  for (const Case& c : cases()) {
-    Setting all(c, true, torch::kFloat32);
-    const Tensor whole = all.decoded(one_by_one);
-    EXPECT_TRUE(torch::equal(all.decoded(pieces), whole));
-    const Tensor qkv = all.qkv;
-    for (int64_t sequence = 0; sequence < batch; ++sequence) {
-      all.qkv = qkv.narrow(0, sequence, 1);
-      EXPECT_TRUE(torch::equal(all.decoded(pieces), whole.narrow(0, sequence, 1))) << sequence;
-    }
-  }
-}
-
-TEST(CachedAttention, HasGradientsWhereTheyAreWanted) {
-  Setting fused(cases()[2], true, torch::kFloat32);
-  fused.qkv.requires_grad_(true);
-  fused.decoded({5, 3}).sum().backward();
-  EXPECT_GT(largest(fused.qkv.grad().narrow(1, 0, 8)), 0.0);
+TEST(CachedAttention, HasGradients) {
+  Setting it(cases()[2], torch::kFloat32);
+  it.qkv.requires_grad_(true);
+  it.decoded({5, 3}).sum().backward();
+  EXPECT_GT(largest(it.qkv.grad().narrow(1, 0, 8)), 0.0);
   KvCache cache;  // begun without gradients, continued with them
   {
     const torch::NoGradGuard no_grad;
-    cached_attention(fused.qkv.narrow(1, 0, 5), heads, fused.call, fused.weights, cache);
+    cached_attention(it.qkv.narrow(1, 0, 5), heads, it.call, it.weights, cache);
   }
-  const Tensor last = cached_attention(fused.qkv.narrow(1, 5, 1), heads, fused.call, fused.weights, cache);
-  const Tensor truth = attention(fused.qkv.narrow(1, 0, 6), heads, fused.call, fused.weights).narrow(1, 5, 1);
+  const Tensor last = cached_attention(it.qkv.narrow(1, 5, 1), heads, it.call, it.weights, cache);
+  const Tensor truth = attention(it.qkv.narrow(1, 0, 6), heads, it.call, it.weights).narrow(1, 5, 1);
   EXPECT_LT(largest(last - truth), 1e-5);
 }
 
-TEST(DecodedRows, EqualTheCompositeOnes) {
+// Tokens of [t, heads, d], each at its position.
+Tensor by_kernels(const DecodeHeads& rows, const Tensor& x_thd) {
+  const Tensor x = x_thd.contiguous(), out = torch::empty_like(x);
+  const int64_t token = x.size(1) * x.size(2);
+  for (int64_t t = 0; t < x.size(0); ++t)
+    rows(x.const_data_ptr<float>() + t * token, t, out.mutable_data_ptr<float>() + t * token);
+  return out;
+}
+
+TEST(DecodeHeads, EqualTheCompositeOnesOnEveryTarget) {
   const torch::NoGradGuard no_grad;
-  constexpr int64_t position = 9;
-  for (const Case& c : cases()) {
-    const Setting exact(c, false, torch::kFloat64), fused(c, true, torch::kFloat32);
-    const auto parts = [](const Setting& s) {  // one token of 3 * 70 rows each, all at one position
-      return s.qkv.view({-1, 1, heads + 2 * kv_heads, d}).split_with_sizes({heads, kv_heads, kv_heads}, 2);
-    };
-    // Rows have norms of at most sqrt(d) times gains of at most 3.
-    EXPECT_LT(largest(decoded_queries(parts(fused)[0], fused.call, fused.weights, position) -
-                      normalise_queries(parts(exact)[0], exact.call, exact.weights, position)),
-              1e-5);
-    EXPECT_LT(largest(decoded_keys(parts(fused)[1], fused.call, fused.weights, position) -
-                      normalise_keys(parts(exact)[1], exact.call, exact.weights, position)),
-              1e-5);
-  }
+  testing::on_every_target([] {
+    for (const RopePairing pairing : {RopePairing::half, RopePairing::interleaved})
+      for (const Case& c : cases()) {
+        const Setting exact(c, torch::kFloat64, pairing), it(c, torch::kFloat32, pairing);
+        const AttentionWeights& w = it.weights;
+        const DecodeHeads queries(it.call.form, it.call.rope, {.p = w.p, .gain = w.gain, .affine = w.q_affine}, heads,
+                                  d);
+        const DecodeHeads keys(it.call.form, it.call.rope, {.p = w.p, .gain = {}, .affine = w.k_affine}, kv_heads, d);
+        const auto parts = [](const Setting& s) { return s.qkv.split_with_sizes({heads, kv_heads, kv_heads}, 2); };
+        // Rows have norms of at most sqrt(d) times gains of at most 3.
+        EXPECT_LT(largest(by_kernels(queries, parts(it)[0][0]) -
+                          normalise_queries(parts(exact)[0], exact.call, exact.weights, 0)[0]),
+                  1e-5);
+        EXPECT_LT(largest(by_kernels(keys, parts(it)[1][0]) -
+                          normalise_keys(parts(exact)[1], exact.call, exact.weights, 0)[0]),
+                  1e-5);
+      }
+  });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "normlab/models/decoder_lm.h"
@@ -16,12 +17,18 @@ struct SampleOptions {
   uint64_t seed = 1;
 };
 
-// The choice of one token from its logits_v; draw number `index` of the seed.
-int64_t choose_token(const torch::Tensor& logits_v, const SampleOptions& options, int64_t index);
+// The choice of one token from the logits of all; draw number `index` of the seed.
+int64_t choose_token(std::span<const float> logits, const SampleOptions& options, int64_t index);
+// Of a contiguous tensor of float32.
+std::span<const float> floats_of(const torch::Tensor& tensor);
 
 // Continues the prompt; `emit` gets each token and may return false to stop. A text longer than the model's window is
 // continued from its last half window, whose keys are computed anew.
 void generate(const DecoderLm& model, std::vector<int64_t> prompt, const SampleOptions& options,
               const std::function<bool(int64_t)>& emit);
+// Several texts side by side, each as if it were alone; `emit` gets the number of the text as well. Without the fused
+// kernels they are made one after another.
+void generate(const DecoderLm& model, std::vector<std::vector<int64_t>> prompts, const SampleOptions& options,
+              const std::function<bool(size_t, int64_t)>& emit);
 
 }  // namespace normlab

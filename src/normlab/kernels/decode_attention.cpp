@@ -37,26 +37,59 @@ HWY_INLINE float exponentials(float* weights, size_t keys, float largest) {
   return sum_lanes(total);
 }
 
-void decode(const DecodeAttention& args, float* weights) {
-  constexpr float log2_e = 1.44269504F;
+struct SlotOf {
+  const int32_t* slots;
+  HWY_INLINE size_t operator()(size_t j) const { return slots ? static_cast<size_t>(slots[j]) : j; }
+};
+
+// V vectors of o from channel i on: sums side by side, which do not wait for each other. Each goes in the order of j.
+template <size_t V>
+HWY_INLINE void mix(const DecodeAttention& args, const float* weights, const float* v, float inverse, float* o,
+                    size_t left) {
   const F32 df;
   const size_t row = args.heads / args.group * args.d;
-  const auto slot = [&](size_t j) { return args.slots ? static_cast<size_t>(args.slots[j]) : j; };
+  const SlotOf slot{args.slots};
+  VecF sum[V];
+  _Pragma("GCC unroll 8") for (size_t n = 0; n < V; ++n) sum[n] = hn::Zero(df);
+  for (size_t j = 0; j < args.keys; ++j) {
+    const VecF weight = hn::Set(df, weights[j]);
+    const float* from = v + slot(j) * row;
+    _Pragma("GCC unroll 8") for (size_t n = 0; n < V; ++n) sum[n] =
+        hn::MulAdd(weight, V > 1 ? hn::LoadU(df, from + n * kStep) : load_left(from, left), sum[n]);
+  }
+  _Pragma("GCC unroll 8") for (size_t n = 0; n < V; ++n)
+      store_left(hn::Mul(sum[n], hn::Set(df, inverse)), o + n * kStep, left - n * kStep);
+}
+
+// weights_j = log2(e) cap(scale <q, k_j>); gives the largest.
+HWY_INLINE float logits(const DecodeAttention& args, const float* q, const float* k, float* weights) {
+  constexpr float log2_e = 1.44269504F;
+  const size_t row = args.heads / args.group * args.d;
+  const SlotOf slot{args.slots};
+  float largest = -3.402823466e38F;
+  for (size_t j = 0; j < args.keys; ++j) {
+    weights[j] = capped(dot(q, k + slot(j) * row, args.d) * args.scale, args.soft_cap) * log2_e;
+    largest = weights[j] > largest ? weights[j] : largest;
+  }
+  return largest;
+}
+
+void decode(const DecodeAttention& args, float* weights) {
   for (size_t head = 0; head < args.heads; ++head) {
     const size_t channel = head / args.group * args.d;
-    float largest = -3.402823466e38F;
-    for (size_t j = 0; j < args.keys; ++j) {
-      weights[j] =
-          capped(dot(args.q + head * args.d, args.k + slot(j) * row + channel, args.d) * args.scale, args.soft_cap) *
-          log2_e;
-      largest = weights[j] > largest ? weights[j] : largest;
-    }
+    const float largest = logits(args, args.q + head * args.d, args.k + channel, weights);
     const float inverse = 1.0F / exponentials(weights, args.keys, largest);
-    for (size_t i = 0; i < args.d; i += kStep) {
-      auto sum = hn::Zero(df);
-      for (size_t j = 0; j < args.keys; ++j)
-        sum = hn::MulAdd(hn::Set(df, weights[j]), load_left(args.v + slot(j) * row + channel + i, args.d - i), sum);
-      store_left(hn::Mul(sum, hn::Set(df, inverse)), args.o + head * args.d + i, args.d - i);
+    float* const o = args.o + head * args.d;
+    for (size_t i = 0; i < args.d;) {
+      const size_t left = args.d - i;
+      if (left >= 8 * kStep)
+        mix<8>(args, weights, args.v + channel + i, inverse, o + i, left), i += 8 * kStep;
+      else if (left >= 4 * kStep)
+        mix<4>(args, weights, args.v + channel + i, inverse, o + i, left), i += 4 * kStep;
+      else if (left >= 2 * kStep)
+        mix<2>(args, weights, args.v + channel + i, inverse, o + i, left), i += 2 * kStep;
+      else
+        mix<1>(args, weights, args.v + channel + i, inverse, o + i, left), i += kStep;
     }
   }
 }

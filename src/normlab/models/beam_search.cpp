@@ -52,11 +52,10 @@ class Search {
         task_(task),
         options_(options),
         end_place_(task.outputs.place_v[task.marks.end].item<int64_t>()),
-        tables_(model.decode_tables(task.outputs)),
+        tables_(model.decode_tables(task.outputs, task.target_language)),
         ids_(task.outputs.ids_n.contiguous()),
         beam_(static_cast<size_t>(std::min<int64_t>(options.beam, ids_.numel() - 1))),
-        beams_(model.encode(task.source, Pass{}), model.decoder_layers(), static_cast<int64_t>(beam_),
-               model.config().kernels == Kernels::fused),
+        beams_(model.encode(task.source, Pass{}), model.decoder_layers(), tables_.plan),
         results_(task.limits.size()) {
     for (size_t sentence = 0; sentence < task.limits.size(); ++sentence) sentences_.push_back(sentence);
     rows_.resize(sentences_.size());
@@ -83,9 +82,7 @@ class Search {
 
   // Goes on with the best `beam` candidates of each sentence; `length` symbols are there already.
   void step(int64_t length) {
-    const Tensor logits = model_.step(last_symbols(), task_.target_language, tables_, beams_)
-                              .to(torch::kCPU, torch::kFloat32)
-                              .contiguous();
+    const Tensor logits = model_.step(last_symbols(), tables_, beams_).to(torch::kCPU, torch::kFloat32).contiguous();
     const std::vector<std::vector<Candidate>> candidates = candidates_of_rows(logits, length);
     const size_t each = rows_.size() / sentences_.size();
     std::vector<Row> next;

@@ -7,6 +7,7 @@
 #include "normlab/models/device.h"
 #include "normlab/models/init.h"
 #include "normlab/models/sinusoids.h"
+#include "normlab/nn/decode_state.h"
 #include "normlab/nn/observer.h"
 #include "normlab/nn/qk_gain.h"
 #include "normlab/ops/cross_entropy.h"
@@ -54,15 +55,18 @@ Tensor DecoderLm::rows(const Tensor& table_vc) const {
   return scheme_.embedding == EmbeddingNorm::fixnorm ? lp_normalize(table_vc, 2.0, 1e-12) : table_vc;
 }
 
+Tensor DecoderLm::scaled(const Tensor& x) const {
+  if (scheme_.embedding == EmbeddingNorm::fixnorm || scheme_.embedding == EmbeddingNorm::sqrt_d)
+    return x * std::sqrt(double(config_.d_model));
+  return embedding_scale_.defined() ? x * embedding_scale_ : x;
+}
+
 Tensor DecoderLm::embed(const Tensor& tokens_bt, int64_t first_position, GradientSink* sink) const {
   const int64_t end = first_position + tokens_bt.size(1);
   if (end > config_.seq_len)
     throw Error("model", concat("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
-  Tensor x = embedding(rows(embedding_), tokens_bt, fused, sink);
-  if (scheme_.embedding == EmbeddingNorm::fixnorm || scheme_.embedding == EmbeddingNorm::sqrt_d)
-    x = x * std::sqrt(double(config_.d_model));
-  if (embedding_scale_.defined()) x = x * embedding_scale_;
+  const Tensor x = scaled(embedding(rows(embedding_), tokens_bt, fused, sink));
   if (!positions_.defined()) return x;
   const Tensor places = torch::arange(first_position, end, tokens_bt.options()).expand_as(tokens_bt);
   return x + embedding(positions_, places, fused, sink);
@@ -102,6 +106,22 @@ Tensor DecoderLm::head(const Tensor& y_btc, GradientSink* sink) const {
   if (s_z_.defined()) z = z * s_z_.used();
   const double cap = scheme_.output_soft_cap;
   return cap > 0.0 ? (z / cap).tanh() * cap : z;
+}
+
+std::shared_ptr<const DecodePlan> DecoderLm::decode_plan() const {
+  const torch::NoGradGuard no_grad;
+  auto plan = std::make_shared<DecodePlan>();
+  plan->tokens_vc = scaled(rows(embedding_));
+  plan->positions_tc = positions_;
+  plan->seq_len = config_.seq_len;
+  for (size_t layer = 0; layer < blocks_.size(); ++layer)
+    plan->layers.push_back(blocks_[layer].decoded(model_gain_.used(), rope_of(layer)));
+  plan->final_norm = final_norm_.decoded();
+  plan->head = {.weight = rows(head_weight())};
+  if (s_z_.defined()) plan->head_scale = s_z_.used();
+  plan->soft_cap = scheme_.output_soft_cap;
+  plan->pack();
+  return plan;
 }
 
 Tensor DecoderLm::loss(const Tensor& tokens_bt, const Tensor& targets_bt, const Pass& pass) const {

@@ -8,6 +8,8 @@
 
 namespace normlab {
 
+struct DecodePlan;
+
 class DecoderLm : public BlockModel<DecoderLm> {
  public:
   // `config` resolved; parameters are initialised as a function of `seed` by the table in models/init.cpp.
@@ -18,6 +20,8 @@ class DecoderLm : public BlockModel<DecoderLm> {
   torch::Tensor logits(const torch::Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches = nullptr) const;
   // What the head reads: the stream after the last layer and its norm.
   torch::Tensor hidden(const torch::Tensor& tokens_bt, const Pass& pass, std::vector<KvCache>* caches = nullptr) const;
+  // For nn/decode_state.h, of the weights as they are now; with fused kernels only.
+  std::shared_ptr<const DecodePlan> decode_plan() const;
   // Mean cross-entropy in nats per token; in training with the z-loss where the scheme has one.
   torch::Tensor loss(const torch::Tensor& tokens_bt, const torch::Tensor& targets_bt, const Pass& pass) const;
 
@@ -36,6 +40,7 @@ class DecoderLm : public BlockModel<DecoderLm> {
 
   const torch::Tensor& head_weight() const { return head_.defined() ? head_ : embedding_; }
   torch::Tensor rows(const torch::Tensor& table_vc) const;  // of embedding or head as they are used
+  torch::Tensor scaled(const torch::Tensor& rows) const;    // embeddings as they enter the stream
   torch::Tensor embed(const torch::Tensor& tokens_bt, int64_t first_position, GradientSink* sink) const;
   const RopeTable* rope_of(size_t layer) const;  // null: none
   torch::Tensor head(const torch::Tensor& y_btc, GradientSink* sink) const;

@@ -7,6 +7,7 @@
 #include "normlab/models/device.h"
 #include "normlab/models/init.h"
 #include "normlab/models/sinusoids.h"
+#include "normlab/nn/decode_state.h"
 #include "normlab/nn/observer.h"
 #include "normlab/nn/qk_gain.h"
 #include "normlab/ops/cross_entropy.h"
@@ -90,15 +91,17 @@ Tensor EncoderDecoder::words() const {
   return scheme_.embedding == EmbeddingNorm::fixnorm ? lp_normalize(embedding_, 2.0, 1e-12) : embedding_;
 }
 
+Tensor EncoderDecoder::scaled(const Tensor& rows) const {
+  return embedding_scale_.defined() ? rows * embedding_scale_ : rows * std::sqrt(double(config_.d_model));
+}
+
 Tensor EncoderDecoder::embed(const Tensor& words_vc, const Tensor& tokens_bt, int64_t language, int64_t first_position,
                              GradientSink* sink) const {
   const int64_t end = first_position + tokens_bt.size(1);
   if (end > config_.seq_len)
     throw Error("model", concat("got ", end, " tokens, expected at most model.seq_len = ", config_.seq_len, "."));
   const bool fused = config_.kernels == Kernels::fused;
-  const Tensor rows = embedding(words_vc, tokens_bt, fused, sink);
-  const Tensor x = (embedding_scale_.defined() ? rows * embedding_scale_ : rows * std::sqrt(double(config_.d_model))) +
-                   languages_.select(0, language);
+  const Tensor x = scaled(embedding(words_vc, tokens_bt, fused, sink)) + languages_.select(0, language);
   return positions_.defined() ? x + positions_.slice(0, first_position, end) : x;
 }
 
@@ -119,8 +122,8 @@ Memory EncoderDecoder::encode(const SourceBatch& source, const Pass& pass) const
   return encode(words(), source, pass);
 }
 
-DecodeTables EncoderDecoder::tables_of(const Tensor& words_vc, const OutputVocabulary& outputs) const {
-  DecodeTables tables;
+OutputTables EncoderDecoder::tables_of(const Tensor& words_vc, const OutputVocabulary& outputs) const {
+  OutputTables tables;
   tables.words_vc = words_vc;
   const Tensor ids_n = on_device(outputs.ids_n, device());
   tables.head_nc = words_vc.index_select(0, ids_n);
@@ -129,7 +132,7 @@ DecodeTables EncoderDecoder::tables_of(const Tensor& words_vc, const OutputVocab
   return tables;
 }
 
-Tensor EncoderDecoder::head(const Tensor& y, const DecodeTables& tables) const {
+Tensor EncoderDecoder::head(const Tensor& y, const OutputTables& tables) const {
   const Tensor z = tables.packed_head ? fused_linear(y, tables.head_nc, tables.bias_n, tables.packed_head)
                                       : widened(torch::linear(y, tables.head_nc, tables.bias_n));
   const double cap = scheme_.output_soft_cap;
@@ -161,21 +164,37 @@ Tensor EncoderDecoder::loss_sum(const TranslationBatch& batch, const Pass& pass,
                            {.fused = config_.kernels == Kernels::fused, .smoothing = smoothing});
 }
 
-DecodeTables EncoderDecoder::decode_tables(const OutputVocabulary& outputs) const {
-  DecodeTables tables = tables_of(words(), outputs);
-  if (tables.packed_head) tables.packed_head->pack(tables.head_nc);
+DecodeTables EncoderDecoder::decode_tables(const OutputVocabulary& outputs, int64_t language) const {
+  const torch::NoGradGuard no_grad;
+  DecodeTables tables{.tables = tables_of(words(), outputs), .language = language, .plan = nullptr};
+  if (config_.kernels == Kernels::fused) tables.plan = decode_plan(tables.tables, language);
   return tables;
 }
 
-Tensor EncoderDecoder::step(const Tensor& tokens_r, int64_t language, const DecodeTables& tables,
-                            BeamState& beams) const {
+std::shared_ptr<const DecodePlan> EncoderDecoder::decode_plan(const OutputTables& tables, int64_t language) const {
+  auto plan = std::make_shared<DecodePlan>();
+  plan->tokens_vc = scaled(tables.words_vc) + languages_.select(0, language);
+  plan->positions_tc = positions_;
+  plan->seq_len = config_.seq_len;
+  for (const Block& block : decoder_) plan->layers.push_back(block.decoded(model_gain_.used(), rope()));
+  plan->final_norm = decoder_norm_.decoded();
+  plan->head = {.weight = tables.head_nc, .bias = tables.bias_n};
+  plan->soft_cap = scheme_.output_soft_cap;
+  plan->pack();
+  return plan;
+}
+
+Tensor EncoderDecoder::step(const Tensor& tokens_r, const DecodeTables& tables, BeamState& beams) const {
+  if (DecodeState* planned = beams.planned())
+    return planned->read({tokens_r.const_data_ptr<int64_t>(), static_cast<size_t>(tokens_r.numel())});
   const Autocast products(embedding_.device(), config_.dtype == Precision::bfloat16);
   beams.begin_step();
   Pass pass{.memory = &beams.memory(), .beams = &beams};
-  Stream stream{embed(tables.words_vc, on_device(tokens_r, device()).unsqueeze(1), language, beams.position())};
+  const Tensor tokens_r1 = on_device(tokens_r, device()).unsqueeze(1);
+  Stream stream{embed(tables.tables.words_vc, tokens_r1, tables.language, beams.position())};
   const Tensor gain = model_gain_.used();
   for (const Block& block : decoder_) block(stream, pass, gain, rope());
-  return head(decoder_norm_(stream), tables).squeeze(1);
+  return head(decoder_norm_(stream), tables.tables).squeeze(1);
 }
 
 void EncoderDecoder::visit(const ParameterVisitor& visitor) {

@@ -44,10 +44,17 @@ struct TranslationBatch {
   TranslationBatch slice(int64_t begin, int64_t end) const;
 };
 
-// The table of subwords as it is used, and the rows of it that can be output, made once for many steps of decoding.
-struct DecodeTables {
+// The table of subwords as it is used, and the rows of it that can be output.
+struct OutputTables {
   torch::Tensor words_vc, head_nc, bias_n;
   std::shared_ptr<PackedWeight> packed_head;  // null: PyTorch's own product
+};
+
+// What many steps of decoding into one language share, made once.
+struct DecodeTables {
+  OutputTables tables;
+  int64_t language = 1;
+  std::shared_ptr<const DecodePlan> plan;  // of the fused kernels; null: PyTorch's operators
 };
 
 class EncoderDecoder : public BlockModel<EncoderDecoder> {
@@ -64,9 +71,8 @@ class EncoderDecoder : public BlockModel<EncoderDecoder> {
   torch::Tensor loss_sum(const TranslationBatch& batch, const Pass& pass, double smoothing) const;
 
   // Decoding: the tokens_r of all rows of `beams` enter, logits_rn come out.
-  DecodeTables decode_tables(const OutputVocabulary& outputs) const;
-  torch::Tensor step(const torch::Tensor& tokens_r, int64_t language, const DecodeTables& tables,
-                     BeamState& beams) const;
+  DecodeTables decode_tables(const OutputVocabulary& outputs, int64_t language) const;
+  torch::Tensor step(const torch::Tensor& tokens_r, const DecodeTables& tables, BeamState& beams) const;
 
   // Shows every tensor of a checkpoint, in a fixed order.
   void visit(const ParameterVisitor& visitor);
@@ -83,11 +89,13 @@ class EncoderDecoder : public BlockModel<EncoderDecoder> {
   PackedProducts packed_outside_blocks() const { return {}; }  // the head has other rows in each batch
 
   torch::Tensor words() const;
+  torch::Tensor scaled(const torch::Tensor& rows) const;  // embeddings as they are added to the positions
   torch::Tensor embed(const torch::Tensor& words_vc, const torch::Tensor& tokens_bt, int64_t language,
                       int64_t first_position, GradientSink* sink = nullptr) const;
   Memory encode(const torch::Tensor& words_vc, const SourceBatch& source, const Pass& pass) const;
-  torch::Tensor head(const torch::Tensor& y, const DecodeTables& tables) const;
-  DecodeTables tables_of(const torch::Tensor& words_vc, const OutputVocabulary& outputs) const;
+  torch::Tensor head(const torch::Tensor& y, const OutputTables& tables) const;
+  OutputTables tables_of(const torch::Tensor& words_vc, const OutputVocabulary& outputs) const;
+  std::shared_ptr<const DecodePlan> decode_plan(const OutputTables& tables, int64_t language) const;
   const RopeTable* rope() const { return rope_.cos.defined() ? &rope_ : nullptr; }
 
   ModelConfig config_;

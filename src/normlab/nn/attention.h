@@ -14,6 +14,8 @@ namespace normlab {
 
 enum class AttentionKind { self, cross };  // cross: queries of the stream, keys and values of Pass::memory
 
+struct DecodeAttend;
+
 class Attention {
  public:
   Attention() = default;
@@ -23,6 +25,7 @@ class Attention {
   // `model_gain` is the gain that all layers share, undefined unless the scheme has one; `rope` may be null.
   torch::Tensor operator()(const torch::Tensor& x_btc, const Pass& pass, const torch::Tensor& model_gain,
                            const RopeTable* rope, KvCache* cache = nullptr) const;
+  DecodeAttend decoded(const torch::Tensor& model_gain, const RopeTable* rope) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit_linears(const LinearVisitor& visitor) const;
   // QK-clip: scales W_q and W_k of heads whose logits went above the limit.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "normlab/nn/pass.h"
@@ -10,16 +11,20 @@
 
 namespace normlab {
 
+class DecodeState;
+struct DecodePlan;
+
 class BeamState {
  public:
-  // One row per sentence to begin with, later at most `beam`.
-  BeamState(Memory memory, size_t n_layers, int64_t beam, bool fused);
+  // One row per sentence to begin with. With a plan, DecodeState remembers instead.
+  BeamState(Memory memory, size_t n_layers, const std::shared_ptr<const DecodePlan>& plan);
 
   const Memory& memory() const { return memory_; }
+  DecodeState* planned() const { return planned_.get(); }  // null without a plan
   int64_t rows() const { return static_cast<int64_t>(sentence_of_.size()); }
   int64_t position() const { return length_ - 1; }  // of the token that is read in this step
 
-  void begin_step();
+  void begin_step() { ++length_; }
   // From the next step on row i continues row parents[i]. Rows of a sentence stay together, as many for each; a
   // sentence without rows is forgotten.
   void select(const std::vector<int64_t>& parents);
@@ -35,18 +40,17 @@ class BeamState {
 
  private:
   struct Layer {
-    torch::Tensor k, v;  // fused: [slots, h, d], rows stay where they are; composite: [r, t, h, d]; with room
+    torch::Tensor k, v;                // [r, t, h, d], with room for more tokens
     torch::Tensor memory_k, memory_v;  // [b, s, h, d]
   };
   void forget_sentences();
 
   Memory memory_;
-  bool fused_ = false;
-  int64_t max_rows_ = 0, length_ = 0;
+  std::shared_ptr<DecodeState> planned_;
+  int64_t length_ = 0;
   std::vector<Layer> layers_;
-  std::vector<int64_t> sentence_of_;            // each row: its sentence in memory_
-  std::vector<int64_t> kept_;                   // composite: the sentences that the layers' memory still holds
-  std::vector<std::vector<int32_t>> slots_of_;  // fused, each row: where its tokens are
+  std::vector<int64_t> sentence_of_;  // each row: its sentence in memory_
+  std::vector<int64_t> kept_;         // the sentences that the layers' memory still holds
 };
 
 }  // namespace normlab

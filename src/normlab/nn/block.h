@@ -9,6 +9,8 @@
 
 namespace normlab {
 
+struct DecodeLayer;
+
 class Block {
  public:
   Block() = default;
@@ -18,6 +20,7 @@ class Block {
   // Runs the stream [b, t, c] through the layer; with model.checkpoint_activations backward runs it again.
   void operator()(Stream& stream, const Pass& pass, const torch::Tensor& model_gain, const RopeTable* rope,
                   KvCache* cache = nullptr) const;
+  DecodeLayer decoded(const torch::Tensor& model_gain, const RopeTable* rope) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit_linears(const LinearVisitor& visitor) const;
   // What a scheme keeps beside the loss: spectral norms, clipped logits. After the weights are drawn, and after a step.

@@ -9,6 +9,8 @@
 
 namespace normlab {
 
+struct DecodeLinear;
+
 struct Linear {
   torch::Tensor weight;                  // [out, in]
   std::vector<int64_t> maps;             // rows of each map stacked in the weight: one, or q, k and v
@@ -25,6 +27,7 @@ struct Linear {
     const torch::Tensor y = product(x, {}, sink) * (gamma / sigma());
     return bias.defined() ? y + bias : y;
   }
+  DecodeLinear decoded() const;        // nn/decode_layer.h, as are those of the other modules
   void add_sigma();                    // makes this map one with sigma-Reparam
   torch::Tensor sigma() const;         // u^T W v
   void power_iterations(int n) const;  // of u and v, in place

@@ -35,9 +35,10 @@ Mlp::Mlp(const ModelConfig& config, const NormScheme& scheme, torch::TensorOptio
   }
 }
 
+torch::Tensor Mlp::scale() const { return s_uv_.defined() ? s_uv_.used() * scale_root_ : nu_; }
+
 torch::Tensor Mlp::operator()(const torch::Tensor& x_btc, const Dropout& hidden, GradientSink* sink) const {
-  const torch::Tensor scale = s_uv_.defined() ? s_uv_.used() * scale_root_ : nu_;
-  const torch::Tensor y = out_(dropout(activate(in_(x_btc, sink), activation_, fused_, scale), hidden), sink);
+  const torch::Tensor y = out_(dropout(activate(in_(x_btc, sink), activation_, fused_, scale()), hidden), sink);
   return output_scale_ == 1.0 ? y : y * output_scale_;
 }
 

@@ -8,16 +8,21 @@
 
 namespace normlab {
 
+struct DecodeMlp;
+
 class Mlp {
  public:
   Mlp() = default;
   Mlp(const ModelConfig& config, const NormScheme& scheme, torch::TensorOptions options);
 
   torch::Tensor operator()(const torch::Tensor& x_btc, const Dropout& hidden = {}, GradientSink* sink = nullptr) const;
+  DecodeMlp decoded() const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit_linears(const LinearVisitor& visitor) const;
 
  private:
+  torch::Tensor scale() const;  // of the hidden channels; undefined: none
+
   Activation activation_ = Activation::gelu;
   bool fused_ = false;
   Linear in_;  // where gated: rows up, then gate

@@ -16,23 +16,21 @@ LerpResidual::LerpResidual(const ModelConfig& config, const NormScheme& scheme, 
   alpha_ = scaled_parameter(alpha_size(config, scheme), {init, stored_start(config, scheme, init)}, options);
 }
 
-Tensor LerpResidual::operator()(const Stream& stream) const {
+LerpResidual::Factors LerpResidual::factors() const {
   // The authors' code of nGPT takes |alpha|.
   const Tensor stored = alpha_.used(), alpha = torch::maximum(stored, -stored);
+  if (kind_ == Residual::lerp_unit) return {.stream = {}, .branch = alpha};
+  if (kind_ == Residual::lerp) return {.stream = 1.0 - alpha, .branch = alpha};
+  const Tensor nu = (alpha * alpha + (1.0 - alpha) * (1.0 - alpha)).rsqrt();
+  return {.stream = (1.0 - alpha) * nu, .branch = alpha * nu};
+}
+
+Tensor LerpResidual::operator()(const Stream& stream) const {
   const Tensor branch = dropout(stream.branch, stream.dropout);
-  switch (kind_) {
-    case Residual::lerp_unit:
-      return lerp_norm(first_ ? lp_normalize(stream.x, 2.0, 1e-12) : stream.x, branch, alpha, fused_);
-    case Residual::lerp_nu: {
-      const Tensor nu = (alpha * alpha + (1.0 - alpha) * (1.0 - alpha)).rsqrt();
-      return weighted_sum({.h = stream.x, .a = (1.0 - alpha) * nu, .b = branch, .c = alpha * nu}, fused_);
-    }
-    case Residual::lerp:
-      return weighted_sum({.h = stream.x, .a = 1.0 - alpha, .b = branch, .c = alpha}, fused_);
-    case Residual::add:
-      break;
-  }
-  return stream.x + branch;
+  const Factors of = factors();
+  if (kind_ == Residual::lerp_unit)
+    return lerp_norm(first_ ? lp_normalize(stream.x, 2.0, 1e-12) : stream.x, branch, of.branch, fused_);
+  return weighted_sum({.h = stream.x, .a = of.stream, .b = branch, .c = of.branch}, fused_);
 }
 
 void LerpResidual::visit(const std::string& name, const ParameterVisitor& visitor) {

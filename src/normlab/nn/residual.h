@@ -11,6 +11,8 @@
 
 namespace normlab {
 
+struct DecodeJoin;
+
 class LerpResidual {
  public:
   LerpResidual() = default;
@@ -19,9 +21,16 @@ class LerpResidual {
 
   bool defined() const { return alpha_.defined(); }
   torch::Tensor operator()(const Stream& stream) const;
+  DecodeJoin decoded(int64_t d_model) const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
 
  private:
+  // What stream and branch are multiplied by, [c] or [1]; of lerp_unit alpha, for the branch.
+  struct Factors {
+    torch::Tensor stream, branch;
+  };
+  Factors factors() const;
+
   Residual kind_ = Residual::add;
   bool first_ = false, fused_ = false;
   ScaledParameter alpha_;  // [c] or [1]

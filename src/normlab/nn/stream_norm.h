@@ -7,6 +7,8 @@
 
 namespace normlab {
 
+struct DecodeNorm;
+
 // The stream with the branch that is yet to be added to it: the add and the norm that follows are one pass.
 struct Stream {
   torch::Tensor x;
@@ -21,6 +23,7 @@ class StreamNorm {
 
   // Adds the branch to the stream and gives the norm of the sum.
   torch::Tensor operator()(Stream& stream) const;
+  DecodeNorm decoded() const;
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void multiply_by(double factor) { form_.factor = factor; }
 

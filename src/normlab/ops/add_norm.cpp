@@ -119,7 +119,8 @@ Tensor normalise(const Tensor& s, const NormForm& form, const NormWeights& weigh
   return s;
 }
 
-// The factor goes with gain and bias: no pass of its own.
+}  // namespace
+
 NormWeights with_factor(const NormWeights& weights, double factor) {
   NormWeights out = weights;
   if (factor == 1.0) return out;
@@ -127,8 +128,6 @@ NormWeights with_factor(const NormWeights& weights, double factor) {
   if (weights.bias.defined()) out.bias = weights.bias * factor;
   return out;
 }
-
-}  // namespace
 
 NormedSum add_norm(const Tensor& x, const Tensor& branch, const Dropout& how, const NormForm& form,
                    const NormWeights& unscaled) {

@@ -21,6 +21,9 @@ struct NormWeights {
   torch::Tensor slope = {};   // [1], a of dyt
 };
 
+// Gain and bias multiplied by `factor`, which then needs no pass of its own.
+NormWeights with_factor(const NormWeights& weights, double factor);
+
 struct NormedSum {
   torch::Tensor sum, y;
 };
