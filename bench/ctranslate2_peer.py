@@ -1,8 +1,11 @@
-"""The peer of `normlab bench beam`: a translator of the same shape, with random weights, in CTranslate2, float32.
+"""The peer of `normlab bench beam` and `decode`: a translator or language model of the same shape, with random weights,
+in CTranslate2, float32.
 
 Answers each line of JSON on standard input with one on standard output:
   {"cmd": "build", "d_model": 512, "lengths": [[source tokens, symbols to make], ...], ...}  ->  {"ctranslate2": "4.8.0"}
   {"cmd": "translate"}  ->  {"seconds": 1.23}      all sentences, sorted by length, in batches
+  {"cmd": "build_generator", "d_model": 384, ...}  ->  {"ctranslate2": "4.8.0"}      of GPT-2's shape
+  {"cmd": "generate", "prompt": 16, "tokens": 200, "texts": 1}  ->  {"seconds": 0.4}
 or with {"error": "..."}, and ends with its input. Random weights do not know where a sentence ends, so each batch is
 made to end after the mean number of symbols that ours needed for it.
 """
@@ -12,36 +15,92 @@ import tempfile
 import time
 
 
-def make_translator(c):
+class RandomWeights:
+    """Fills the layers of a specification."""
+
+    def __init__(self, d, ff):
+        import numpy as np
+
+        self.d, self.ff, self.np, self.draw = d, ff, np, np.random.default_rng(1)
+
+    def weights(self, *shape):
+        return (self.draw.standard_normal(shape) * shape[-1] ** -0.5).astype(self.np.float32)
+
+    def linear(self, layer, rows, columns):
+        layer.weight, layer.bias = self.weights(rows, columns), self.np.zeros(rows, self.np.float32)
+
+    def norm(self, layer):
+        layer.gamma, layer.beta = self.np.ones(self.d, self.np.float32), self.np.zeros(self.d, self.np.float32)
+
+    def self_attention(self, layer):
+        self.norm(layer.layer_norm)
+        self.linear(layer.linear[0], 3 * self.d, self.d)
+        self.linear(layer.linear[1], self.d, self.d)
+
+    def ffn(self, layer):
+        self.norm(layer.layer_norm)
+        self.linear(layer.linear_0, self.ff, self.d)
+        self.linear(layer.linear_1, self.d, self.ff)
+
+
+def saved(spec):
+    folder = tempfile.mkdtemp()
+    spec.validate()
+    spec.save(folder)
+    return folder
+
+
+MARKS = ["<blank>", "<unk>", "<s>", "</s>"]
+
+
+def vocabulary(size):
+    return MARKS + [f"w{i}" for i in range(size - len(MARKS))]
+
+
+def make_generator(c):
     import ctranslate2
-    import numpy as np
     from ctranslate2.specs import common_spec, transformer_spec
 
-    draw = np.random.default_rng(1)
+    spec = transformer_spec.TransformerDecoderModelSpec.from_config(
+        c["layers"], c["heads"], pre_norm=True, activation=common_spec.Activation.GELU)
+    random, d = RandomWeights(c["d_model"], c["d_ff"]), c["d_model"]
+    spec.decoder.scale_embeddings = False
+    spec.decoder.embeddings.weight = random.weights(c["vocab"], d)
+    spec.decoder.position_encodings.encodings = random.weights(c["positions"], d)
+    random.norm(spec.decoder.layer_norm)
+    for layer in spec.decoder.layer:
+        random.self_attention(layer.self_attention)
+        random.ffn(layer.ffn)
+    spec.decoder.projection.weight = spec.decoder.embeddings.weight
+    spec.register_vocabulary(vocabulary(c["vocab"]))
+    generator = ctranslate2.Generator(saved(spec), compute_type="float32", inter_threads=1, intra_threads=c["threads"])
+    return generator, ctranslate2.__version__
+
+
+def generate(generator, question):
+    prompt = [f"w{7 * i % 61}" for i in range(question["prompt"])]
+    start = time.perf_counter()
+    results = generator.generate_batch([prompt] * question["texts"], beam_size=1, sampling_topk=1,
+                                       min_length=question["tokens"], max_length=question["tokens"],
+                                       include_prompt_in_result=False)
+    seconds = time.perf_counter() - start
+    made = {len(result.sequences[0]) for result in results}
+    if made != {question["tokens"]}:
+        raise ValueError(f"made {made} tokens, expected {question['tokens']}")
+    return {"seconds": seconds}
+
+
+def make_translator(c):
+    import ctranslate2
+    from ctranslate2.specs import common_spec, transformer_spec
+
     spec = transformer_spec.TransformerSpec.from_config(
         (c["encoder_layers"], c["decoder_layers"]), c["heads"], pre_norm=True,
         activation=common_spec.Activation.RELU)
-    d, ff = c["d_model"], c["d_ff"]
-
-    def weights(*shape):
-        return (draw.standard_normal(shape) * shape[-1] ** -0.5).astype(np.float32)
-
-    def linear(layer, rows, columns):
-        layer.weight, layer.bias = weights(rows, columns), np.zeros(rows, np.float32)
-
-    def norm(layer):
-        layer.gamma, layer.beta = np.ones(d, np.float32), np.zeros(d, np.float32)
-
-    def self_attention(layer):
-        norm(layer.layer_norm)
-        linear(layer.linear[0], 3 * d, d)
-        linear(layer.linear[1], d, d)
-
-    def ffn(layer):
-        norm(layer.layer_norm)
-        linear(layer.linear_0, ff, d)
-        linear(layer.linear_1, d, ff)
-
+    d = c["d_model"]
+    random = RandomWeights(d, c["d_ff"])
+    weights, linear, norm, self_attention, ffn = (random.weights, random.linear, random.norm, random.self_attention,
+                                                  random.ffn)
     spec.encoder.embeddings[0].weight = weights(c["source_vocab"], d)
     spec.decoder.embeddings.weight = weights(c["target_vocab"], d)
     positions = weights(1024, d)
@@ -60,17 +119,9 @@ def make_translator(c):
         linear(layer.attention.linear[2], d, d)
         ffn(layer.ffn)
     linear(spec.decoder.projection, c["target_vocab"], d)
-    marks = ["<blank>", "<unk>", "<s>", "</s>"]
-
-    def vocabulary(size):
-        return marks + [f"w{i}" for i in range(size - len(marks))]
-
     spec.register_source_vocabulary(vocabulary(c["source_vocab"]))
     spec.register_target_vocabulary(vocabulary(c["target_vocab"]))
-    folder = tempfile.mkdtemp()
-    spec.validate()
-    spec.save(folder)
-    translator = ctranslate2.Translator(folder, compute_type="float32", inter_threads=1, intra_threads=c["threads"])
+    translator = ctranslate2.Translator(saved(spec), compute_type="float32", inter_threads=1, intra_threads=c["threads"])
     return translator, ctranslate2.__version__
 
 
@@ -87,7 +138,7 @@ def make_batches(c):
 
 
 def main():
-    translator, batches, config = None, [], {}
+    translator, generator, batches, config = None, None, [], {}
     for line in sys.stdin:
         try:
             question = json.loads(line)
@@ -96,6 +147,11 @@ def main():
                 translator, version = make_translator(config)
                 batches = make_batches(config)
                 answer = {"ctranslate2": version}
+            elif question["cmd"] == "build_generator":
+                generator, version = make_generator(question)
+                answer = {"ctranslate2": version}
+            elif question["cmd"] == "generate":
+                answer = generate(generator, question)
             else:
                 start = time.perf_counter()
                 for sources, made in batches:

@@ -3,7 +3,7 @@
 Answers each line of JSON on standard input with one on standard output:
   {"cmd": "build", "n_layers": 4, ...}  ->  {"torch": "2.15.0"}
   {"cmd": "step", "count": 1}           ->  {"seconds": 0.045}      forward, backward, clip, AdamW
-  {"cmd": "generate", "prompt": 16, "tokens": 200}  ->  {"seconds": 0.15}   one token at a time, static KV cache
+  {"cmd": "generate", "prompt": 16, "tokens": 200, "texts": 1}  ->  {"seconds": 0.15}    static KV cache
   {"cmd": "memory"}                     ->  {"bytes": 123456789}    at most so far, beyond the size before the model
 or with {"error": "..."}, and ends with its input.
 """
@@ -71,10 +71,10 @@ def make_model(c):
             return x + self.mlp(self.mlp_norm(x))
 
     class StaticCache:
-        """Keys and values of one text, in tensors as long as the window."""
+        """Keys and values of texts of one length, in tensors as long as the window."""
 
-        def __init__(self, blocks):
-            shape = 1, c["n_heads"], c["seq_len"], c["d_model"] // c["n_heads"]
+        def __init__(self, blocks, texts):
+            shape = texts, c["n_heads"], c["seq_len"], c["d_model"] // c["n_heads"]
             self.kept = {block.attn: (torch.zeros(shape), torch.zeros(shape)) for block in blocks}
             self.length = 0
 
@@ -103,8 +103,8 @@ def make_model(c):
             return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
         def generate(self, tokens, count):
-            """The most probable continuation of tokens [1, t], `count` tokens long."""
-            cache = StaticCache(self.blocks)
+            """The most probable continuation of tokens [b, t], `count` tokens long."""
+            cache = StaticCache(self.blocks, tokens.shape[0])
             for _ in range(count):
                 end = cache.length + tokens.shape[1]
                 x = self.embedding(tokens) + self.positions.weight[cache.length:end]
@@ -112,7 +112,7 @@ def make_model(c):
                     x = block.decode(x, cache)
                 cache.length = end
                 tokens = F.linear(self.final_norm(x[:, -1:]), self.embedding.weight).argmax(-1)
-                tokens.item()  # the text is wanted token by token
+                tokens.tolist()  # the text is wanted token by token
 
     return Decoder()
 
@@ -153,7 +153,7 @@ class Peer:
     def generate(self, question):
         import torch
 
-        prompt = self.tokens.flatten()[:question["prompt"]].view(1, -1)
+        prompt = self.tokens.flatten()[:question["prompt"]].expand(question["texts"], -1)
         start = time.perf_counter()
         with torch.inference_mode():
             self.model.generate(prompt, question["tokens"])

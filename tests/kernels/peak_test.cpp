@@ -13,5 +13,11 @@ TEST(Peak, IsARateThatAProcessorCanHave) {
   EXPECT_GT(measured_peak(2, 0.05), 0.2 * peak);
 }
 
+TEST(Peak, ReadsAtARateThatAMemoryCanHave) {
+  const double rate = measured_read_bandwidth(1, 10000001, 0.05);
+  EXPECT_GT(rate, 1e7);
+  EXPECT_LT(rate, 1e13);
+}
+
 }  // namespace
 }  // namespace normlab

@@ -45,6 +45,10 @@ const std::vector<BenchColumn>& columns() {
       {"median ms", false, [](const BenchRow& r) { return significant(1e3 * median(r.seconds), 4); }},
       {"FLOP/s", false, [](const BenchRow& r) { return si(r.flops / r.fastest()); }},
       {"of peak", false, [](const BenchRow& r) { return fixed(100.0 * r.share_of_peak(), 1) + " %"; }},
+      {"of read", false,
+       [](const BenchRow& r) {
+         return r.read_peak > 0.0 ? fixed(100.0 * r.bytes_per_second() / r.read_peak, 1) + " %" : "";
+       }},
       {"ratio", false, [](const BenchRow& r) { return fixed(r.ratio, 3); }},
       {"tokens/s", false,
        [](const BenchRow& r) { return r.tokens > 0 ? si(static_cast<double>(r.tokens) / r.fastest()) : ""; }},
@@ -88,12 +92,15 @@ void Bench::measure(std::vector<Contender> contenders) {
   const int rounds = rounds_for(round_seconds);
   const size_t n = contenders.size();
   const double peak_seconds = std::clamp(round_seconds / static_cast<double>(std::max<size_t>(1, n)), 0.02, 1.0);
-  double peak = 0.0;
+  const auto weight_bytes = static_cast<size_t>(contenders.empty() ? 0 : contenders.front().row.weight_bytes);
+  double peak = 0.0, read_peak = 0.0;
   for (size_t turn = 0; turn < n * static_cast<size_t>(rounds) && !stop_requested(); ++turn) {
     const size_t round = turn / n;
     if (turn % n == 0) {
       let_others_settle();
       peak = std::max(peak, measured_peak(at::get_num_threads(), peak_seconds));
+      if (weight_bytes > 0)
+        read_peak = std::max(read_peak, measured_read_bandwidth(at::get_num_threads(), weight_bytes, peak_seconds));
     }
     Contender& one = contenders[(turn + round) % n];
     const double seconds = run(one, concat("round ", round + 1, "/", rounds));
@@ -105,6 +112,7 @@ void Bench::measure(std::vector<Contender> contenders) {
     if (one.finish && !stop_requested()) one.finish(one.row);
     rows_.push_back(std::move(one.row));
     rows_.back().peak = peak;
+    if (rows_.back().weight_bytes > 0) rows_.back().read_peak = read_peak;
     rows_.back().ratio = rows_.back().fastest() / rows_[group].fastest();
   }
 }
@@ -124,6 +132,12 @@ nlohmann::ordered_json Bench::to_json(const BenchRow& row) const {
                                 {"peak_flops_per_s", row.peak},
                                 {"share_of_peak", row.share_of_peak()},
                                 {"ratio", row.ratio}};
+  if (row.read_peak > 0.0) {
+    out["weight_bytes"] = row.weight_bytes;
+    out["read_bytes_per_s"] = row.bytes_per_second();
+    out["peak_read_bytes_per_s"] = row.read_peak;
+    out["share_of_read"] = row.bytes_per_second() / row.read_peak;
+  }
   if (row.tokens > 0) out["tokens_per_s"] = static_cast<double>(row.tokens) / row.fastest();
   if (row.peak_bytes) out["peak_bytes"] = *row.peak_bytes;
   if (row.extra_bytes) out["extra_bytes"] = *row.extra_bytes;
@@ -165,12 +179,14 @@ Exit Bench::report(const std::string& next) {
   } else {
     if (!rows_.empty()) print_table();
     const int threads = at::get_num_threads();
-    double peak = 0.0;
-    for (const BenchRow& row : rows_) peak = std::max(peak, row.peak);
+    double peak = 0.0, read_peak = 0.0;
+    for (const BenchRow& row : rows_) peak = std::max(peak, row.peak), read_peak = std::max(read_peak, row.read_peak);
+    const std::string read = concat("of read: weights read per second over ", si(read_peak),
+                                    "B/s or less, what a buffer of their size was measured to be read at. ");
     print_line("");
     print_wrapped(concat(this_machine().cpu, ", ", threads, threads == 1 ? " thread, " : " threads, ", isa_name(),
-                         "; peak ", si(peak),
-                         "FLOP/s measured. ratio: fastest time over that of the config's first row."));
+                         "; peak ", si(peak), "FLOP/s measured. ", read_peak > 0.0 ? read : "",
+                         "ratio: fastest time over that of the config's first row."));
   }
   if (stop_requested()) {
     log_line(concat("stopped; ", rows_.size(), " rows were measured"));

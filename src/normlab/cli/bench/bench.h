@@ -25,16 +25,19 @@ struct BenchOptions {
 // One row of the output: what was measured, and how long each repetition took.
 struct BenchRow {
   std::string config, scheme, path;
-  double flops = 0.0;                       // floating-point operations of one repetition
-  int64_t tokens = 0;                       // made by one repetition; 0: makes none
-  std::optional<int64_t> peak_bytes = {};   // of a process that does nothing else
-  std::optional<int64_t> extra_bytes = {};  // beyond inputs, outputs and gradients
+  double flops = 0.0;                          // floating-point operations of one repetition
+  int64_t tokens = 0;                          // made by one repetition; 0: makes none
+  int64_t weight_bytes = 0, weight_reads = 0;  // what a repetition reads of weights, and how often; 0: not counted
+  std::optional<int64_t> peak_bytes = {};      // of a process that does nothing else
+  std::optional<int64_t> extra_bytes = {};     // beyond inputs, outputs and gradients
   std::vector<double> seconds = {};
-  double ratio = 1.0;  // fastest repetition over that of the first row of the config
-  double peak = 0.0;   // the machine's, measured between the repetitions
+  double ratio = 1.0;      // fastest repetition over that of the first row of the config
+  double peak = 0.0;       // the machine's, measured between the repetitions
+  double read_peak = 0.0;  // bytes/s, likewise, of a buffer of the size of the weights
 
   double fastest() const;
   double share_of_peak() const { return flops / fastest() / peak; }
+  double bytes_per_second() const { return static_cast<double>(weight_bytes * weight_reads) / fastest(); }
 };
 
 struct Contender {

@@ -12,12 +12,12 @@ namespace {
 namespace fs = std::filesystem;
 
 // In the source tree around the program, or where it was installed.
-std::string peer_script() {
+std::string peer_script(const std::string& name) {
   const fs::path program = fs::read_symlink("/proc/self/exe");
   for (fs::path folder = program.parent_path(); folder != folder.root_path(); folder = folder.parent_path())
-    for (const char* place : {"bench/peer.py", "share/normlab/bench/peer.py"})
-      if (fs::is_regular_file(folder / place)) return (folder / place).string();
-  throw Error("--peer", concat("there is no bench/peer.py in any folder around ", program.string(), "."));
+    for (const char* place : {"bench", "share/normlab/bench"})
+      if (fs::is_regular_file(folder / place / name)) return (folder / place / name).string();
+  throw Error("--peer", concat("there is no bench/", name, " in any folder around ", program.string(), "."));
 }
 
 // The key whose value peer.py does not know; empty when it knows the model.
@@ -74,7 +74,7 @@ std::vector<std::string> command_for(const std::string& python, const Config& co
   if (const std::string key = unknown_to_peer(config); !key.empty())
     throw UsageError("--path", concat("bench/peer.py does not know this ", key,
                                       ". Choose --path fused composite, or another --config or --scheme."));
-  return {python, peer_script()};
+  return {python, peer_script("peer.py")};
 }
 
 }  // namespace
@@ -85,6 +85,19 @@ Peer::Peer(const std::string& python, const Config& config, bool compile, int th
 }
 
 Peer::Peer(const std::vector<std::string>& command) : python_(command.front()), process_(command) {}
+
+std::unique_ptr<Peer> Peer::ctranslate2(const std::string& python, const Config& config, int threads) {
+  auto peer = std::make_unique<Peer>(std::vector{python, peer_script("ctranslate2_peer.py")});
+  peer->ask({{"cmd", "build_generator"},
+             {"layers", config.model.n_layers},
+             {"heads", config.model.n_heads},
+             {"d_model", config.model.d_model},
+             {"d_ff", config.model.d_ff},
+             {"positions", config.model.seq_len},
+             {"vocab", bench_vocab_size},
+             {"threads", threads}});
+  return peer;
+}
 
 // An empty object after a request to stop.
 nlohmann::json Peer::ask(const nlohmann::json& question) {
@@ -103,8 +116,9 @@ nlohmann::json Peer::answer() {
 }
 
 double Peer::step() { return ask({{"cmd", "step"}}).value("seconds", 0.0); }
-double Peer::generate(int prompt_tokens, int new_tokens) {
-  return ask({{"cmd", "generate"}, {"prompt", prompt_tokens}, {"tokens", new_tokens}}).value("seconds", 0.0);
+double Peer::generate(int prompt_tokens, int new_tokens, int texts) {
+  return ask({{"cmd", "generate"}, {"prompt", prompt_tokens}, {"tokens", new_tokens}, {"texts", texts}})
+      .value("seconds", 0.0);
 }
 void Peer::start_steps(int count) { process_.write_line(nlohmann::json{{"cmd", "step"}, {"count", count}}.dump()); }
 double Peer::finish_steps() { return answer().value("seconds", 0.0); }

@@ -13,11 +13,14 @@ class Peer {
  public:
   // Starts `python` and has it build the model; UsageError when bench/peer.py does not know such a model.
   Peer(const std::string& python, const Config& config, bool compile, int threads);
+  // The same for bench/ctranslate2_peer.py and generation by a model of GPT-2's shape.
+  static std::unique_ptr<Peer> ctranslate2(const std::string& python, const Config& config, int threads);
   // Starts a command that has its model already.
   explicit Peer(const std::vector<std::string>& command);
 
-  double step();                                       // seconds of one training step; 0 after a request to stop
-  double generate(int prompt_tokens, int new_tokens);  // seconds of a text, token by token
+  double step();  // seconds of one training step; 0 after a request to stop
+  // Seconds of `texts` texts side by side, token by token.
+  double generate(int prompt_tokens, int new_tokens, int texts);
   // The same for many steps in two halves, so that several processes can work at the same time.
   void start_steps(int count);
   double finish_steps();
