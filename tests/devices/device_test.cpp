@@ -152,6 +152,34 @@ TEST_F(SimulatedDevice, ResumesBitExactlyAndFromAnotherDevice) {
   }
 }
 
+// Loss and norm are read in one copy, however many passes a step has.
+TEST_F(SimulatedDevice, AStepWaitsOnce) {
+  for (const char* settings : {"optim.optimizer=adamw", "optim.optimizer=muon", "norm.scheme=ngpt", "norm.scheme=ssmax",
+                               "norm.scheme=sigma-reparam", "model.checkpoint_activations=true"}) {
+    const Config config = *config_of(simulated_device, {settings, "model.dropout=0.1"});
+    Stepper stepper(DecoderLm(config.model, config.norm, 20, 1, tensor_options(config)),
+                    optimizer_settings(config.optim));
+    const Tensor tokens = torch::arange(33, torch::kInt64).remainder(20);
+    const Batch batch{tokens.slice(0, 0, 32).view({2, 16}), tokens.slice(0, 1, 33).view({2, 16})};
+    const int64_t before = reads_by_host();
+    for (int64_t step = 0; step < 3; ++step)
+      stepper.step({batch, batch}, {.training = true, .step = 2 * step}, 1e-2, 1.0);
+    EXPECT_EQ(reads_by_host() - before, 3) << settings;
+  }
+}
+
+TEST_F(SimulatedDevice, TrainsWithOtherSettings) {
+  for (const Words& settings :
+       {Words{"model.checkpoint_activations=true"}, Words{"model.dropout=0.1", "optim.optimizer=muon"},
+        Words{"norm.scheme=lp", "norm.learn_p=true", "norm.p_sharing=head"}, Words{"train.only=gains"},
+        Words{"model.positions=sinusoidal", "model.bias=true", "model.tied_head=false"}}) {
+    const std::string name = join(settings, "-");
+    SCOPED_TRACE(name);
+    expect_close(train(*config_of("cpu", settings), name + "-cpu"),
+                 train(*config_of(simulated_device, settings), name));
+  }
+}
+
 TEST_F(SimulatedDevice, NamesTheFirstBadTensor) {
   const auto run = open(*config_of(simulated_device, {"optim.lr=1e30", "optim.warmup_steps=0"}), "bad");
   EXPECT_EQ(run->run(), Outcome::diverged);
