@@ -41,7 +41,7 @@ TEST(Bleu, CountsLengthsAndMatches) {
 
 TEST(Bleu, TakesTheNearestReferenceAndTheShorterOfTwo) {
   const auto reference_length = [](size_t hypothesis, std::vector<size_t> lengths) {
-    Segment segment{.hypothesis = Tokens(hypothesis), .references = {}};
+    Segment segment{.hypothesis = WordIds(hypothesis), .references = {}};
     for (const size_t length : lengths) segment.references.emplace_back(length);
     return bleu_statistics(segment)[1];
   };

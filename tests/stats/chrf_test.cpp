@@ -24,7 +24,7 @@ TEST(Chrf, EqualsSacrebleu) {
 }
 
 TEST(Chrf, Edges) {
-  const auto score = [](const Tokens& hypothesis, const Tokens& reference) {
+  const auto score = [](const WordIds& hypothesis, const WordIds& reference) {
     return chrf(chrf_statistics({{hypothesis, {reference}}, {}}));
   };
   EXPECT_EQ(score({1, 2, 3}, {1, 2, 3}), 100);
@@ -34,7 +34,7 @@ TEST(Chrf, Edges) {
 }
 
 TEST(Chrf, Options) {
-  const auto score = [](const Tokens& hypothesis, const Tokens& reference, const ChrfOptions& options) {
+  const auto score = [](const WordIds& hypothesis, const WordIds& reference, const ChrfOptions& options) {
     return chrf(chrf_statistics({{hypothesis, {reference}}, {}}, options), options);
   };
   EXPECT_DOUBLE_EQ(score({1, 2, 3}, {1, 2, 4}, {.eps_smoothing = true}), 19.444444444444443);

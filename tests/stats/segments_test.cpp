@@ -9,8 +9,8 @@ namespace {
 TEST(Segments, EqualWordsGetEqualIds) {
   TokenIds ids;
   const std::vector<std::string> first = {"a", "b", "a"}, second = {"b", "", "c"};
-  EXPECT_EQ(ids(first), (Tokens{0, 1, 0}));
-  EXPECT_EQ(ids(second), (Tokens{1, 2, 3}));
+  EXPECT_EQ(ids(first), (WordIds{0, 1, 0}));
+  EXPECT_EQ(ids(second), (WordIds{1, 2, 3}));
 }
 
 TEST(Segments, SumsRows) {
@@ -19,7 +19,7 @@ TEST(Segments, SumsRows) {
 }
 
 TEST(Segments, CountsNgrams) {
-  const Tokens tokens = {7, 8, 7, 8, 7};
+  const WordIds tokens = {7, 8, 7, 8, 7};
   const NgramCounts pairs = count_ngrams(tokens, 2);
   EXPECT_EQ(pairs.size(), 2U);
   EXPECT_EQ(pairs.at(std::u32string{7, 8}), 2);

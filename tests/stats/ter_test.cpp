@@ -11,7 +11,7 @@ namespace {
 
 int64_t edits(const std::string& hypothesis, const std::string& reference) {
   TokenIds ids;
-  const Tokens words = ids(words_of(hypothesis));
+  const WordIds words = ids(words_of(hypothesis));
   return translation_edits(words, ids(words_of(reference)));
 }
 
@@ -50,13 +50,13 @@ TEST(Ter, EmptyReferences) {
 
 // Only a band of the matrix is kept: the whole of it would take gigabytes here.
 TEST(Ter, LongSentences) {
-  Tokens hypothesis(20000), reference(20000);
+  WordIds hypothesis(20000), reference(20000);
   for (size_t i = 0; i < hypothesis.size(); ++i) {
     hypothesis[i] = static_cast<int32_t>(i);
     reference[i] = static_cast<int32_t>(i + 1 < reference.size() ? i + 1 : 0);
   }
   EXPECT_LE(translation_edits(hypothesis, reference), 2);
-  const Tokens one = {5};
+  const WordIds one = {5};
   EXPECT_EQ(translation_edits(one, reference), 20000);  // the match lies outside the band, as it does for sacreBLEU
   EXPECT_EQ(translation_edits(hypothesis, one), 19999);
 }

@@ -18,7 +18,7 @@ double log_or_floor(double value) { return value == 0 ? -9999999999.0 : std::log
 int64_t closest_length(const Segment& segment) {
   const auto length = static_cast<int64_t>(segment.hypothesis.size());
   int64_t best = static_cast<int64_t>(segment.references.front().size());
-  for (const Tokens& reference : segment.references) {
+  for (const WordIds& reference : segment.references) {
     const auto candidate = static_cast<int64_t>(reference.size());
     const int64_t further = std::abs(length - candidate) - std::abs(length - best);
     if (further < 0 || (further == 0 && candidate < best)) best = candidate;
@@ -80,7 +80,7 @@ std::vector<double> bleu_statistics(const Segment& segment) {
   row[1] = static_cast<double>(closest_length(segment));
   for (size_t n = 0; n < bleu_order; ++n) {
     NgramCounts most;  // over the references
-    for (const Tokens& reference : segment.references)
+    for (const WordIds& reference : segment.references)
       for (const auto& [ngram, count] : count_ngrams(reference, static_cast<int>(n) + 1))
         most[ngram] = std::max(most[ngram], count);
     for (const auto& [ngram, count] : count_ngrams(segment.hypothesis, static_cast<int>(n) + 1)) {

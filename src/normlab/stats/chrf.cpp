@@ -8,7 +8,7 @@ namespace {
 
 using OrderCounts = std::vector<NgramCounts>;  // one for each order
 
-OrderCounts count_orders(const Tokens& characters, const Tokens& words, const ChrfOptions& options) {
+OrderCounts count_orders(const WordIds& characters, const WordIds& words, const ChrfOptions& options) {
   OrderCounts counts;
   for (int n = 1; n <= options.character_order; ++n) counts.push_back(count_ngrams(characters, n));
   for (int n = 1; n <= options.word_order; ++n) counts.push_back(count_ngrams(words, n));
@@ -48,7 +48,7 @@ std::vector<double> chrf_statistics(const ChrfSegment& segment, const ChrfOption
   std::vector<double> best;
   double best_score = -1;
   for (size_t i = 0; i < segment.characters.references.size(); ++i) {
-    const Tokens& words = options.word_order > 0 ? segment.words.references[i] : Tokens();
+    const WordIds& words = options.word_order > 0 ? segment.words.references[i] : WordIds();
     const OrderCounts reference = count_orders(segment.characters.references[i], words, options);
     std::vector<double> row;
     for (size_t order = 0; order < hypothesis.size(); ++order) append_matches(hypothesis[order], reference[order], row);

@@ -3,8 +3,8 @@
 
 namespace normlab {
 
-Tokens TokenIds::operator()(std::span<const std::string> words) {
-  Tokens tokens;
+WordIds TokenIds::operator()(std::span<const std::string> words) {
+  WordIds tokens;
   tokens.reserve(words.size());
   for (const std::string& word : words)
     tokens.push_back(ids_.try_emplace(word, static_cast<int32_t>(ids_.size())).first->second);

@@ -10,20 +10,20 @@
 
 namespace normlab {
 
-using Tokens = std::vector<int32_t>;
+using WordIds = std::vector<int32_t>;
 
 // Equal words get equal ids, over all texts given to one object.
 class TokenIds {
  public:
-  Tokens operator()(std::span<const std::string> words);
+  WordIds operator()(std::span<const std::string> words);
 
  private:
   std::unordered_map<std::string, int32_t> ids_;
 };
 
 struct Segment {
-  Tokens hypothesis;
-  std::vector<Tokens> references;  // at least one
+  WordIds hypothesis;
+  std::vector<WordIds> references;  // at least one
 };
 
 // One row a segment; a corpus score is a function of the sum over rows, so that tests need only new sums.

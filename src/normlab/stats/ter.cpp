@@ -24,7 +24,7 @@ struct EditCell {
 // Edit distances of prefixes of the hypothesis (rows) and the reference, of which only a band is ever filled.
 class EditMatrix {
  public:
-  EditMatrix(int64_t n_hypothesis, const Tokens& reference)
+  EditMatrix(int64_t n_hypothesis, const WordIds& reference)
       : reference_(&reference), rows_(static_cast<size_t>(n_hypothesis) + 1) {
     const auto n_reference = static_cast<int64_t>(reference.size());
     const double ratio = n_hypothesis > 0 ? static_cast<double>(n_reference) / static_cast<double>(n_hypothesis) : 1;
@@ -44,7 +44,7 @@ class EditMatrix {
   }
 
   // The distance of the hypothesis; its first `known` words are those of the previous call.
-  int64_t distance(const Tokens& hypothesis, size_t known = 0) {
+  int64_t distance(const WordIds& hypothesis, size_t known = 0) {
     for (size_t i = known + 1; i < rows_.size(); ++i) fill_row(i, hypothesis[i - 1]);
     return at(rows_.size() - 1, static_cast<int64_t>(reference_->size())).cost;
   }
@@ -95,7 +95,7 @@ class EditMatrix {
     }
   }
 
-  const Tokens* reference_;
+  const WordIds* reference_;
   std::vector<Row> rows_;
 };
 
@@ -123,8 +123,8 @@ Alignment align(const std::vector<Edit>& path) {
 }
 
 // Moves the words [start, start + length) to before `target`; within or just after the block, that many words on.
-Tokens shifted(const Tokens& words, int64_t start, int64_t length, int64_t target) {
-  Tokens out = words;
+WordIds shifted(const WordIds& words, int64_t start, int64_t length, int64_t target) {
+  WordIds out = words;
   const auto begin = out.begin() + start, end = begin + length;
   if (target < start) {
     std::rotate(out.begin() + target, begin, end);
@@ -141,7 +141,7 @@ bool any(const std::vector<bool>& flags, int64_t begin, int64_t length) {
 
 class ShiftSearch {
  public:
-  ShiftSearch(const Tokens& hypothesis, const Tokens& reference)
+  ShiftSearch(const WordIds& hypothesis, const WordIds& reference)
       : words_(hypothesis), reference_(reference), base_(size(hypothesis), reference), trial_(base_) {}
 
   int64_t edits() {
@@ -162,7 +162,7 @@ class ShiftSearch {
     auto operator<=>(const Shift&) const = default;
   };
 
-  static int64_t size(const Tokens& tokens) { return static_cast<int64_t>(tokens.size()); }
+  static int64_t size(const WordIds& tokens) { return static_cast<int64_t>(tokens.size()); }
 
   std::optional<Shift> best_shift() {
     before_ = base_.distance(words_);
@@ -200,7 +200,7 @@ class ShiftSearch {
       const int64_t target = at + offset == -1 ? 0 : alignment_.position[static_cast<size_t>(at + offset)] + 1;
       if (target == previous) continue;
       previous = target;
-      const Tokens words = shifted(words_, start, length, target);
+      const WordIds words = shifted(words_, start, length, target);
       // The rows of the words before the first moved one stay, as far as the last trial left them.
       const auto first_moved = static_cast<size_t>(std::min(start, target));
       const Shift shift{before_ - trial_.distance(words, std::min(first_moved, trial_known_)), length, -start, -target};
@@ -210,8 +210,8 @@ class ShiftSearch {
     }
   }
 
-  Tokens words_;
-  const Tokens& reference_;
+  WordIds words_;
+  const WordIds& reference_;
   EditMatrix base_, trial_;
   size_t trial_known_ = 0;  // words of which the rows of trial_ are those of words_
   Alignment alignment_;
@@ -220,14 +220,14 @@ class ShiftSearch {
 
 }  // namespace
 
-int64_t translation_edits(const Tokens& hypothesis, const Tokens& reference) {
+int64_t translation_edits(const WordIds& hypothesis, const WordIds& reference) {
   if (reference.empty()) return static_cast<int64_t>(hypothesis.size());
   return ShiftSearch(hypothesis, reference).edits();
 }
 
 std::vector<double> ter_statistics(const Segment& segment) {
   int64_t fewest = std::numeric_limits<int64_t>::max(), lengths = 0;
-  for (const Tokens& reference : segment.references) {
+  for (const WordIds& reference : segment.references) {
     fewest = std::min(fewest, translation_edits(segment.hypothesis, reference));
     lengths += static_cast<int64_t>(reference.size());
   }

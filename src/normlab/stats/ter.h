@@ -7,7 +7,7 @@
 namespace normlab {
 
 // The edits that turn the hypothesis into the reference, found greedily shift by shift.
-int64_t translation_edits(const Tokens& hypothesis, const Tokens& reference);
+int64_t translation_edits(const WordIds& hypothesis, const WordIds& reference);
 
 std::vector<double> ter_statistics(const Segment& segment);  // fewest edits, mean length of the references
 
