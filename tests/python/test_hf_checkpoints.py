@@ -114,12 +114,13 @@ def test_an_imported_model_is_fine_tuned_and_exported(kind, text, tmp_path):
 
 def test_a_checkpoint_that_cannot_be_imported_is_refused_by_name(tmp_path):
     write_checkpoint("qwen3", tmp_path / "whole", max_shard_size="20KB")
+    write_checkpoint("gemma3_text", tmp_path / "gemma")
     shard = next(p.name for p in sorted((tmp_path / "whole").glob("model-00002-*.safetensors")))
     tensor = next(iter(load_file(tmp_path / "whole" / shard)))
 
-    def refused(words, change):
+    def refused(words, change, source="whole"):
         folder = tmp_path / "changed"
-        shutil.copytree(tmp_path / "whole", folder)
+        shutil.copytree(tmp_path / source, folder)
         change(folder)
         done = run("import", "--from", "hf", folder, "--out", tmp_path / "out", check=False)
         shutil.rmtree(folder)
@@ -147,3 +148,8 @@ def test_a_checkpoint_that_cannot_be_imported_is_refused_by_name(tmp_path):
     refused(tensor, tensors(lambda content: content.pop(tensor)))
     refused(tensor, tensors(lambda content: content.update({tensor: torch.zeros(3, 5)})))
     refused("tokenizer.json", lambda folder: (folder / "tokenizer.json").unlink())
+    refused("layer_types", config(layer_types=["full_attention", "sliding_attention"]), "gemma")
+    refused("hidden_activation", config(hidden_activation="silu"), "gemma")
+    refused("use_bidirectional_attention", config(use_bidirectional_attention=True), "gemma")
+    refused("query_pre_attn_scalar", config(query_pre_attn_scalar=0), "gemma")
+    refused("gemma3;", config(model_type="gemma3"), "gemma")

@@ -88,9 +88,15 @@ ImportedShape olmo2_shape(const std::string& text) {
   return shape;
 }
 
+double positive_in(const json& c, const char* key) {
+  const double value = c.at(key).is_number() ? c.at(key).get<double>() : 0.0;
+  if (!(value > 0.0)) throw DataError(key, concat("got ", c.at(key).dump(), ", expected a number above 0."));
+  return value;
+}
+
 // A cap that a configuration may leave out or set to null.
 double cap_in(const json& c, const char* key) {
-  return c.contains(key) && !c[key].is_null() ? c[key].get<double>() : 0.0;
+  return c.contains(key) && !c[key].is_null() ? positive_in(c, key) : 0.0;
 }
 
 // Which layers have a window: all but every so many-th, as `layer_types` lists them or a pattern says.
@@ -121,7 +127,7 @@ ImportedShape gemma_shape(const json& c, const NormScheme& norm, int pattern) {
   shape.model.tied_head = c.value("tie_word_embeddings", true);
   shape.norm.placement = NormPlacement::both;
   shape.norm.embedding = EmbeddingNorm::sqrt_d;
-  shape.norm.logit_scale = {Factor::Rule::number, 1.0 / std::sqrt(c.at("query_pre_attn_scalar").get<double>())};
+  shape.norm.logit_scale = {Factor::Rule::number, 1.0 / std::sqrt(positive_in(c, "query_pre_attn_scalar"))};
   shape.norm.soft_cap = cap_in(c, "attn_logit_softcapping");
   shape.norm.output_soft_cap = cap_in(c, "final_logit_softcapping");
   read_windows(c, pattern, shape.model);
@@ -148,32 +154,6 @@ ImportedShape gemma3_shape(const std::string& text) {
     throw DataError("rope_parameters", "only layers without a window can have scaled positions.");
   read_rope(rope.contains("full_attention") ? rope["full_attention"] : rope, c.value("rope_theta", 1e6), shape.model);
   if (shape.model.window > 0) shape.model.rope_base_local = local.rope_base;
-  return shape;
-}
-
-// GPT-2 of Hugging Face transformers: LayerNorm with biases, learned positions, weights of linear maps as [in, out].
-ImportedShape gpt2_shape(const std::string& text) {
-  const json c = parse_config("gpt2", text);
-  require(c, "scale_attn_weights", true);
-  require(c, "scale_attn_by_inverse_layer_idx", false);
-  require(c, "add_cross_attention", false);
-  ImportedShape shape{.model = {}, .norm = find_scheme("none"), .vocab_size = size_in(c, "vocab_size")};
-  const std::string activation = c.value("activation_function", "gelu_new");
-  if (activation == "gelu_new" || activation == "gelu_pytorch_tanh")
-    shape.model.activation = Activation::gelu_tanh;
-  else if (activation == "gelu" || activation == "relu")
-    shape.model.activation = activation == "gelu" ? Activation::gelu : Activation::relu;
-  else
-    throw DataError("activation_function",
-                    concat("got '", activation, "'; only gelu_new, gelu_pytorch_tanh, gelu and relu can be imported."));
-  shape.norm.sublayer_eps = c.value("layer_norm_epsilon", 1e-5);
-  shape.model.n_layers = size_in(c, "n_layer");
-  shape.model.n_heads = size_in(c, "n_head");
-  shape.model.d_model = size_in(c, "n_embd");
-  if (c.contains("n_inner") && !c["n_inner"].is_null()) shape.model.d_ff = size_in(c, "n_inner");
-  shape.model.seq_len = size_in(c, "n_positions");
-  shape.model.bias = true;
-  shape.model.tied_head = c.value("tie_word_embeddings", true);
   return shape;
 }
 
@@ -236,27 +216,6 @@ void require(const json& config, const char* key, const json& expected) {
 
 const std::vector<Importer>& hugging_face_importers() {
   static const std::vector<Importer> rows = {
-      {"gpt2",
-       {
-           {"transformer.wte.weight", "embedding.weight"},
-           {"transformer.wpe.weight", "positions.weight"},
-           {"transformer.h.{i}.ln_1.weight", "layers.{i}.attn_norm.weight"},
-           {"transformer.h.{i}.ln_1.bias", "layers.{i}.attn_norm.bias"},
-           {"transformer.h.{i}.attn.c_attn.weight", "layers.{i}.attn.qkv.weight", RowPart::all, true},
-           {"transformer.h.{i}.attn.c_attn.bias", "layers.{i}.attn.qkv.bias"},
-           {"transformer.h.{i}.attn.c_proj.weight", "layers.{i}.attn.out.weight", RowPart::all, true},
-           {"transformer.h.{i}.attn.c_proj.bias", "layers.{i}.attn.out.bias"},
-           {"transformer.h.{i}.ln_2.weight", "layers.{i}.mlp_norm.weight"},
-           {"transformer.h.{i}.ln_2.bias", "layers.{i}.mlp_norm.bias"},
-           {"transformer.h.{i}.mlp.c_fc.weight", "layers.{i}.mlp.in.weight", RowPart::all, true},
-           {"transformer.h.{i}.mlp.c_fc.bias", "layers.{i}.mlp.in.bias"},
-           {"transformer.h.{i}.mlp.c_proj.weight", "layers.{i}.mlp.out.weight", RowPart::all, true},
-           {"transformer.h.{i}.mlp.c_proj.bias", "layers.{i}.mlp.out.bias"},
-           {"transformer.ln_f.weight", "final_norm.weight"},
-           {"transformer.ln_f.bias", "final_norm.bias"},
-           {"lm_head.weight", "head.weight"},
-       },
-       gpt2_shape},
       {"llama", hugging_face_names({before_attention, before_mlp}), llama_shape},
       {"qwen3", hugging_face_names({before_attention, before_mlp}), qwen3_shape},
       {"olmo2", hugging_face_names({after_attention, after_mlp}), olmo2_shape},

@@ -1,4 +1,4 @@
-// Importers of the decoders of Hugging Face transformers.
+// Importers of the decoders of Hugging Face transformers with RMS norms and rope: Llama, Qwen3, OLMo 2, Gemma.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -51,6 +51,32 @@ ImportedShape ngpt_shape(const std::string& text) {
   return shape;
 }
 
+// GPT-2 of Hugging Face transformers: LayerNorm with biases, learned positions, weights of linear maps as [in, out].
+ImportedShape gpt2_shape(const std::string& text) {
+  const json c = parse_config("gpt2", text);
+  require(c, "scale_attn_weights", true);
+  require(c, "scale_attn_by_inverse_layer_idx", false);
+  require(c, "add_cross_attention", false);
+  ImportedShape shape{.model = {}, .norm = find_scheme("none"), .vocab_size = size_in(c, "vocab_size")};
+  const std::string activation = c.value("activation_function", "gelu_new");
+  if (activation == "gelu_new" || activation == "gelu_pytorch_tanh")
+    shape.model.activation = Activation::gelu_tanh;
+  else if (activation == "gelu" || activation == "relu")
+    shape.model.activation = activation == "gelu" ? Activation::gelu : Activation::relu;
+  else
+    throw DataError("activation_function",
+                    concat("got '", activation, "'; only gelu_new, gelu_pytorch_tanh, gelu and relu can be imported."));
+  shape.norm.sublayer_eps = c.value("layer_norm_epsilon", 1e-5);
+  shape.model.n_layers = size_in(c, "n_layer");
+  shape.model.n_heads = size_in(c, "n_head");
+  shape.model.d_model = size_in(c, "n_embd");
+  if (c.contains("n_inner") && !c["n_inner"].is_null()) shape.model.d_ff = size_in(c, "n_inner");
+  shape.model.seq_len = size_in(c, "n_positions");
+  shape.model.bias = true;
+  shape.model.tied_head = c.value("tie_word_embeddings", true);
+  return shape;
+}
+
 const std::vector<Importer>& importers() {
   static const std::vector<Importer> rows = {
       {"nanogpt",
@@ -93,6 +119,27 @@ const std::vector<Importer>& importers() {
            {"sz", "s_z"},
        },
        ngpt_shape},
+      {"gpt2",
+       {
+           {"transformer.wte.weight", "embedding.weight"},
+           {"transformer.wpe.weight", "positions.weight"},
+           {"transformer.h.{i}.ln_1.weight", "layers.{i}.attn_norm.weight"},
+           {"transformer.h.{i}.ln_1.bias", "layers.{i}.attn_norm.bias"},
+           {"transformer.h.{i}.attn.c_attn.weight", "layers.{i}.attn.qkv.weight", RowPart::all, true},
+           {"transformer.h.{i}.attn.c_attn.bias", "layers.{i}.attn.qkv.bias"},
+           {"transformer.h.{i}.attn.c_proj.weight", "layers.{i}.attn.out.weight", RowPart::all, true},
+           {"transformer.h.{i}.attn.c_proj.bias", "layers.{i}.attn.out.bias"},
+           {"transformer.h.{i}.ln_2.weight", "layers.{i}.mlp_norm.weight"},
+           {"transformer.h.{i}.ln_2.bias", "layers.{i}.mlp_norm.bias"},
+           {"transformer.h.{i}.mlp.c_fc.weight", "layers.{i}.mlp.in.weight", RowPart::all, true},
+           {"transformer.h.{i}.mlp.c_fc.bias", "layers.{i}.mlp.in.bias"},
+           {"transformer.h.{i}.mlp.c_proj.weight", "layers.{i}.mlp.out.weight", RowPart::all, true},
+           {"transformer.h.{i}.mlp.c_proj.bias", "layers.{i}.mlp.out.bias"},
+           {"transformer.ln_f.weight", "final_norm.weight"},
+           {"transformer.ln_f.bias", "final_norm.bias"},
+           {"lm_head.weight", "head.weight"},
+       },
+       gpt2_shape},
   };
   static const std::vector<Importer> all = [] {
     std::vector<Importer> list = rows;
