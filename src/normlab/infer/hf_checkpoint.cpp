@@ -25,9 +25,9 @@ json read_object(const fs::path& path) {
 }
 
 // Its weights: model.safetensors, or the shards that model.safetensors.index.json lists.
-class Shards {
+class ShardFiles {
  public:
-  explicit Shards(const fs::path& folder) : folder_(folder) {
+  explicit ShardFiles(const fs::path& folder) : folder_(folder) {
     const fs::path index = folder / "model.safetensors.index.json", single = folder / "model.safetensors";
     if (fs::exists(index))
       read_index(index);
@@ -104,7 +104,7 @@ HfModel read_hf_model(const fs::path& folder) {
                     concat("the model_type is ", type, "; supported are ", join(types, ", "), "."));
   const Importer& importer = find_importer(type);
   const ImportedShape shape = read_shape(importer, config.dump());
-  const Shards shards(folder);
+  const ShardFiles shards(folder);
   TensorSource source{.where = folder.string(), .names = {}, .at = {}};
   // The first GPT-2 files leave the model's name out.
   const std::vector<std::string> names = shards.names();
