@@ -11,7 +11,7 @@ command -v mmdebstrap >/dev/null || skip "mmdebstrap is not installed"
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 # The sources and settings of apt on this machine, such as a proxy, and nothing else of it.
-sources=$(find /etc/apt/sources.list /etc/apt/sources.list.d -name '*.list' -o -name '*.sources' 2>/dev/null)
+sources=$(find /etc/apt/sources.list /etc/apt/sources.list.d -name '*.list' -o -name '*.sources' 2>/dev/null || true)
 settings=$(find /etc/apt/apt.conf.d -type f ! -name '*docker*' -printf '--aptopt=%p ')
 mmdebstrap --mode=root --variant=minbase --include=ca-certificates $settings bookworm "$root/debian" $sources \
   >"$root/log" 2>&1 || { tail -5 "$root/log" >&2; skip "mmdebstrap could not make a Debian 12"; }

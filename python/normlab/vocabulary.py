@@ -12,6 +12,8 @@ WORD_END, JOINER = "</w>", "@@"  # ends the last symbol of a word in the codes; 
 class Tokenizer:
     """Characters, bytes or subwords of a language model; those of a tokenizer.json need the package tokenizers.
 
+    Of a model that was trained on token files without their tokenizer, a text is the numbers of its tokens.
+
     >>> tokenizer = Tokenizer({"kind": "char", "symbols": "abc"})
     >>> tokenizer.encode("cab"), tokenizer.decode([1, 0])
     ([2, 0, 1], 'ba')
@@ -19,8 +21,10 @@ class Tokenizer:
 
     def __init__(self, content: dict[str, Any]):
         self.kind = content.get("kind")
-        if self.kind not in ("char", "byte", "subword"):
-            raise ValueError(f"[tokenizer.json] unknown kind; got {self.kind!r}, expected 'char', 'byte' or 'subword'.")
+        if self.kind not in ("char", "byte", "subword", "ids"):
+            raise ValueError(
+                f"[tokenizer.json] unknown kind; got {self.kind!r}, expected 'char', 'byte', 'subword' or 'ids'."
+            )
         self.symbols: str = content["symbols"] if self.kind == "char" else ""
         self._subwords = subwords_of(content["tokenizer"]) if self.kind == "subword" else None
         self._size: int = content.get("vocab_size", 256)
@@ -35,6 +39,8 @@ class Tokenizer:
             return self._subwords.encode(text, add_special_tokens=False).ids
         if self.kind == "byte":
             return list(text.encode())
+        if self.kind == "ids":
+            return [int(word) for word in text.split()]
         try:
             return [self._id_of[character] for character in text]
         except KeyError as missing:
@@ -48,6 +54,8 @@ class Tokenizer:
             return self._subwords.decode(tokens, skip_special_tokens=False)
         if self.kind == "byte":
             return bytes(tokens).decode(errors="replace")
+        if self.kind == "ids":
+            return "".join(f"{token} " for token in tokens)
         return "".join(self.symbols[token] for token in tokens)
 
 
