@@ -182,26 +182,19 @@ inline void finish_rows(const AttentionSpec& spec, const AttentionUnit& unit, co
   if (unit.stats) count_rows(spec, unit, tile, rows, unit.stats[tile.head]);
 }
 
-inline void forward_tile(const AttentionSpec& spec, const AttentionUnit& unit, const QueryTile& queries,
-                         const ForwardScratch& s, RunningRows& rows) {
+// A tile of queries and the tile of keys that starts at `key`: the running softmax, and what it adds to the output.
+inline void forward_tile(const AttentionSpec& spec, const AttentionUnit& unit, const Tile& tile, size_t key, bool add,
+                         const ForwardScratch& s, size_t i, RunningRows& rows) {
   const size_t d = static_cast<size_t>(spec.d), width = padded(d);
-  const Range keys = visible_keys(spec, unit, queries);
-  rows.clear();
-  dropout_rows(spec, unit, queries, rows.dropout_keys);
-  if (keys.begin >= keys.end) zero_rows(s.o, queries.rows, width);
-  for (size_t key = keys.begin; key < keys.end; key += kForwardKeys) {
-    const Tile tile = tile_at(spec, queries, key, std::min(kForwardKeys, keys.end - key));
-    tile_logits(tile, s.k_hat + key * width, d, s.q_t, s.logits);
-    if (spec.soft_cap > 0.0F) cap_tile(tile, kLog2e * spec.soft_cap, s.logits);
-    const bool moved = weigh(spec, unit.stats != nullptr, tile, key, s.logits, rows);
-    if (key == keys.begin) {
-      sum_over_keys<false>(tile, s.logits, s.v + key * width, d, s.o);
-      continue;
-    }
-    if (moved) rescale_rows(rows, queries.rows, width, s.o);
-    sum_over_keys<true>(tile, s.logits, s.v + key * width, d, s.o);
+  tile_logits(tile, s.k_hat + key * width, d, s.q_t[i], s.logits);
+  if (spec.soft_cap > 0.0F) cap_tile(tile, kLog2e * spec.soft_cap, s.logits);
+  const bool moved = weigh(spec, unit.stats != nullptr, tile, key, s.logits, rows);
+  if (!add) {
+    sum_over_keys<false>(tile, s.logits, s.v + key * width, d, s.o[i]);
+    return;
   }
-  finish_rows(spec, unit, queries, rows, s.o);
+  if (moved) rescale_rows(rows, tile.queries, width, s.o[i]);
+  sum_over_keys<true>(tile, s.logits, s.v + key * width, d, s.o[i]);
 }
 
 void forward_unit(const AttentionSpec& spec, const AttentionUnit& unit, void* scratch) {
@@ -210,16 +203,28 @@ void forward_unit(const AttentionSpec& spec, const AttentionUnit& unit, void* sc
   const ForwardScratch s(carver, spec, width);
   const RowFactors factors{s.factors, s.factors + kQueries};
   pack_keys(spec, unit, s.k_hat, s.k_hat, s.v, factors, false);
-  RunningRows rows;
+  RunningRows rows[kBlockTiles];
   HWY_ALIGN float times[256];
   for (ptrdiff_t head = 0; head < spec.group; ++head) {
     if (unit.stats) unit.stats[head] = {};
     query_multiplier(spec, unit, head, times);
-    for (ptrdiff_t first = 0; first < spec.tq; first += kQueries) {
-      const QueryTile queries{head, first, std::min(kQueries, static_cast<size_t>(spec.tq - first))};
-      for (size_t row = 0; row < queries.rows; row += kRowBlock)
-        pack_query_block(spec, unit, queries, times, row, {s.q, s.q, s.q, s.q_t, factors});
-      forward_tile(spec, unit, queries, s, rows);
+    for (ptrdiff_t first = 0; first < spec.tq; first += kBlockTiles * kQueries) {
+      const QueryBlock block(spec, unit, head, first);
+      for (size_t i = 0; i < block.count; ++i) {
+        const QueryTile& queries = block.tiles[i];
+        for (size_t row = 0; row < queries.rows; row += kRowBlock)
+          pack_query_block(spec, unit, queries, times, row, {s.q, s.q, s.q, s.q_t[i], factors});
+        rows[i].clear();
+        dropout_rows(spec, unit, queries, rows[i].dropout_keys);
+      }
+      bool met[kBlockTiles] = {};
+      block.each(kForwardKeys, met, [&](size_t i, size_t key, size_t keys, bool begun) HWY_ATTR {
+        forward_tile(spec, unit, tile_at(spec, block.tiles[i], key, keys), key, begun, s, i, rows[i]);
+      });
+      for (size_t i = 0; i < block.count; ++i) {
+        if (!met[i]) zero_rows(s.o[i], block.tiles[i].rows, width);
+        finish_rows(spec, unit, block.tiles[i], rows[i], s.o[i]);
+      }
     }
   }
 }

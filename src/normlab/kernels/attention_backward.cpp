@@ -1,5 +1,6 @@
 // Backward pass of attention.h: for each tile of queries and each tile of keys, A is computed again from the
-// log-sum-exp; dq grows in the tile of queries, dk and dv in rows of scratch until the unit is done.
+// log-sum-exp; dq grows in the tile of queries, dk and dv in rows of scratch until the unit is done. A tile of keys
+// meets several tiles of queries while it is in the cache, in the order in which it would meet them one by one.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "normlab/kernels/attention_backward.cpp"
 #include <hwy/foreach_target.h>
@@ -96,7 +97,7 @@ HWY_INLINE float row_dot(const float* a, const float* b, size_t d) {
 
 // Rows and columns of dO, times 1 / (1 - dropout), and delta and lse, for rows [first, first + kRowBlock) of the tile.
 inline void pack_output_block(const AttentionSpec& spec, const AttentionUnit& unit, const AttentionGrads& grads,
-                              const QueryTile& tile, size_t first, const BackwardScratch& s, QueryRows& rows) {
+                              const QueryTile& tile, size_t first, const QueryScratch& s, QueryRows& rows) {
   const size_t d = static_cast<size_t>(spec.d), width = padded(d);
   const float* d_o = grads.d_o + tile.head * grads.do_head + tile.row(first) * grads.do_row;
   const float* o = unit.o + tile.head * spec.o_head + tile.row(first) * spec.o_row;
@@ -113,30 +114,26 @@ inline void pack_output_block(const AttentionSpec& spec, const AttentionUnit& un
   transpose(s.d_o + first * width, kRowBlock, d, s.do_t + first);
 }
 
-// All five products of the tile of queries: leaves sum_j dS_ij k_hat_j in dq, adds to dk (times log2(e)) and dv.
-inline void backward_tile(const AttentionSpec& spec, const QueryTile& queries, Range keys, const BackwardScratch& s,
-                          const QueryRows& rows) {
-  const size_t d = static_cast<size_t>(spec.d), width = padded(d);
-  if (keys.begin >= keys.end) zero_rows(s.dq, queries.rows, width);
-  WeightParams params{0, drop_threshold(spec.dropout), kLog2e * spec.soft_cap};
-  for (size_t key = keys.begin; key < keys.end; key += kBackwardKeys) {
-    const Tile tile = tile_at(spec, queries, key, std::min(kBackwardKeys, keys.end - key));
-    tile_logits(tile, s.k_hat + key * width, d, s.q_t, s.p);
-    if (spec.soft_cap > 0.0F) cap_tile(tile, params.cap, s.p);
-    tile_logits(tile, s.v + key * width, d, s.do_t, s.ds);
-    params.key = static_cast<uint32_t>(key);
-    if (spec.dropout > 0.0F) {
-      tile_gradient<true>(tile, params, rows, s.p, s.ds);
-    } else {
-      tile_gradient<false>(tile, params, rows, s.p, s.ds);
-    }
-    add_over_queries(tile, s.p, s.d_o, d, s.dv + key * width);
-    add_over_queries(tile, s.ds, s.q, d, s.dk + key * width);
-    if (key == keys.begin) {
-      sum_over_keys<false>(tile, s.ds, s.k_hat + key * width, d, s.dq);
-    } else {
-      sum_over_keys<true>(tile, s.ds, s.k_hat + key * width, d, s.dq);
-    }
+// All five products of a tile of queries and the tile of keys that starts at `key`: adds sum_j dS_ij k_hat_j to dq, or
+// writes it, and adds to dk (times log2(e)) and dv.
+inline void backward_tile(const AttentionSpec& spec, const Tile& tile, size_t key, bool add, const BackwardScratch& s,
+                          const QueryScratch& q, const QueryRows& rows) {
+  const size_t d = static_cast<size_t>(spec.d), at = key * padded(d);
+  const WeightParams params{static_cast<uint32_t>(key), drop_threshold(spec.dropout), kLog2e * spec.soft_cap};
+  tile_logits(tile, s.k_hat + at, d, q.q_t, s.p);
+  if (spec.soft_cap > 0.0F) cap_tile(tile, params.cap, s.p);
+  tile_logits(tile, s.v + at, d, q.do_t, s.ds);
+  if (spec.dropout > 0.0F) {
+    tile_gradient<true>(tile, params, rows, s.p, s.ds);
+  } else {
+    tile_gradient<false>(tile, params, rows, s.p, s.ds);
+  }
+  add_over_queries(tile, s.p, q.d_o, d, s.dv + at);
+  add_over_queries(tile, s.ds, q.q, d, s.dk + at);
+  if (add) {
+    sum_over_keys<true>(tile, s.ds, s.k_hat + at, d, q.dq);
+  } else {
+    sum_over_keys<false>(tile, s.ds, s.k_hat + at, d, q.dq);
   }
 }
 
@@ -149,7 +146,7 @@ struct HeadSums {
 
 // dq = d(q_hat) through the transform, and sum_i row_scale_i dq_i q_hat_i for the gain; rows as in pack_output_block.
 inline void finish_query_block(const AttentionSpec& spec, const AttentionUnit& unit, const AttentionGrads& grads,
-                               const QueryTile& tile, size_t first, const BackwardScratch& s, const HeadSums& sums) {
+                               const QueryTile& tile, size_t first, const QueryScratch& s, const HeadSums& sums) {
   const F32 df;
   const size_t d = static_cast<size_t>(spec.d), width = padded(d);
   const RowBlock block{std::min(kRowBlock, tile.rows - first), d, tile.row(first)};
@@ -213,12 +210,22 @@ inline void finish_keys(const AttentionSpec& spec, const AttentionUnit& unit, co
   if (grads.k.bias) std::copy(bias, bias + d, grads.k.bias);
 }
 
+inline void pack_tile(const AttentionSpec& spec, const AttentionUnit& unit, const AttentionGrads& grads,
+                      const QueryTile& tile, const float* times, const QueryScratch& s, QueryRows& rows) {
+  for (size_t row = 0; row < tile.rows; row += kRowBlock) {
+    pack_query_block(spec, unit, tile, times, row, {s.q_y, s.q_hat, s.q, s.q_t, {s.q_scale, s.q_pull}});
+    pack_output_block(spec, unit, grads, tile, row, s, rows);
+  }
+  dropout_rows(spec, unit, tile, rows.dropout_keys);
+}
+
 void backward_unit(const AttentionSpec& spec, const AttentionUnit& unit, const AttentionGrads& grads, void* scratch) {
   Carver carver(scratch);
   const size_t width = padded(static_cast<size_t>(spec.d));
   BackwardScratch s(carver, spec, width);
   if (!changes_after_norm(spec.k, unit.k_affine)) s.k_y = s.k_hat;
-  if (!changes_after_norm(spec.q, unit.q_affine)) s.q_y = s.q_hat;
+  for (size_t i = 0; i < block_tiles(spec); ++i)
+    if (!changes_after_norm(spec.q, unit.q_affine)) s.tiles[i].q_y = s.tiles[i].q_hat;
   for (double* p : {grads.q.p, grads.k.p})
     if (p) *p = 0.0;
   pack_keys(spec, unit, s.k_y, s.k_hat, s.v, {s.k_scale, s.k_pull}, true);
@@ -226,20 +233,23 @@ void backward_unit(const AttentionSpec& spec, const AttentionUnit& unit, const A
   zero_rows(s.dv, static_cast<size_t>(unit.kv_len) + 1, width);
 
   const HeadSums sums(s.gain_sums, width);
-  QueryRows rows;
+  QueryRows rows[kBlockTiles];
   for (ptrdiff_t head = 0; head < spec.group; ++head) {
     query_multiplier(spec, unit, head, sums.times);
     zero_rows(sums.gain, 3, width);
-    for (ptrdiff_t first = 0; first < spec.tq; first += kQueries) {
-      const QueryTile queries{head, first, std::min(kQueries, static_cast<size_t>(spec.tq - first))};
-      for (size_t row = 0; row < queries.rows; row += kRowBlock) {
-        pack_query_block(spec, unit, queries, sums.times, row, {s.q_y, s.q_hat, s.q, s.q_t, {s.q_scale, s.q_pull}});
-        pack_output_block(spec, unit, grads, queries, row, s, rows);
+    for (ptrdiff_t first = 0; first < spec.tq; first += kBlockTiles * kQueries) {
+      const QueryBlock block(spec, unit, head, first);
+      for (size_t i = 0; i < block.count; ++i)
+        pack_tile(spec, unit, grads, block.tiles[i], sums.times, s.tiles[i], rows[i]);
+      bool met[kBlockTiles] = {};
+      block.each(kBackwardKeys, met, [&](size_t i, size_t key, size_t keys, bool begun) HWY_ATTR {
+        backward_tile(spec, tile_at(spec, block.tiles[i], key, keys), key, begun, s, s.tiles[i], rows[i]);
+      });
+      for (size_t i = 0; i < block.count; ++i) {
+        if (!met[i]) zero_rows(s.tiles[i].dq, block.tiles[i].rows, width);
+        for (size_t row = 0; row < block.tiles[i].rows; row += kRowBlock)
+          finish_query_block(spec, unit, grads, block.tiles[i], row, s.tiles[i], sums);
       }
-      dropout_rows(spec, unit, queries, rows.dropout_keys);
-      backward_tile(spec, queries, visible_keys(spec, unit, queries), s, rows);
-      for (size_t row = 0; row < queries.rows; row += kRowBlock)
-        finish_query_block(spec, unit, grads, queries, row, s, sums);
     }
     finish_head(spec, grads, head, sums);
   }

@@ -123,6 +123,32 @@ HWY_INLINE Tile tile_at(const AttentionSpec& spec, const QueryTile& tile, size_t
   return {keys, tile.rows, diagonal, spec.window > 0 ? diagonal - spec.window + 1 : -kNoDiagonal};
 }
 
+// Tiles of queries of one head that are done together, and the keys that each sees. A tile of keys meets all of them
+// while it is in the cache, each in the order in which it would meet the keys alone.
+struct QueryBlock {
+  size_t count = 0;
+  QueryTile tiles[kBlockTiles];
+  Range keys[kBlockTiles];
+
+  QueryBlock(const AttentionSpec& spec, const AttentionUnit& unit, ptrdiff_t head, ptrdiff_t first) {
+    for (; count < kBlockTiles && first < spec.tq; ++count, first += kQueries) {
+      tiles[count] = {head, first, std::min(kQueries, static_cast<size_t>(spec.tq - first))};
+      keys[count] = visible_keys(spec, unit, tiles[count]);
+    }
+  }
+  // Calls visit(i, key, keys, begun) for every tile of `step` keys that tile i sees; begun: i has met keys before.
+  // Returns through `met` which tiles met any.
+  template <class Visit>
+  HWY_INLINE void each(size_t step, bool* met, const Visit& visit) const {
+    for (size_t key = keys[0].begin; key < keys[count - 1].end; key += step)
+      for (size_t i = 0; i < count; ++i) {
+        if (key >= keys[i].end || key + step <= keys[i].begin) continue;
+        visit(i, key, std::min(step, keys[i].end - key), met[i]);
+        met[i] = true;
+      }
+  }
+};
+
 }  // namespace HWY_NAMESPACE
 }  // namespace normlab
 HWY_AFTER_NAMESPACE();
