@@ -235,3 +235,13 @@ class TestPeer:
         path.write_text("[model]\npositions = 'rope'\n")
         done = run("bench", "step", "--config", path, "--path", "torch-eager", "--peer", PEER, check=2)
         assert "model.positions" in done.stderr
+
+
+def test_scaling():
+    rows = bench("scaling", "--axis", "depth", "trials", "--scheme", "none", repeat=1)
+    assert [row["config"] for row in rows] == [f"depth={n}" for n in (1, 2, 4, 8)] + [f"trials={n}" for n in (1, 2, 4, 8)]
+    assert all("growth" not in row for i, row in enumerate(rows) if i not in (3, 7))
+    depth, trials = rows[3]["growth"], rows[7]["growth"]
+    assert trials["flops"] == pytest.approx(1) and "memory" not in trials
+    assert 0.9 < depth["flops"] < 1 and depth["time"] > 0.3 and depth["memory"] > 0.1
+    assert rows[3]["peak_bytes"] > rows[0]["peak_bytes"] > 0

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <span>
 #include <thread>
 
 #include "normlab/base/terminal.h"
@@ -34,6 +35,20 @@ struct BenchColumn {
   std::function<std::string(const BenchRow&)> value;
 };
 
+// Slope of ln y over ln x by least squares.
+template <class Value>
+double log_slope(const std::vector<double>& x, std::span<const BenchRow> rows, const Value& value) {
+  double sx = 0.0, sy = 0.0, sxx = 0.0, sxy = 0.0;
+  const auto n = static_cast<double>(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double a = std::log(x[i]), b = std::log(value(rows[i]));
+    sx += a, sy += b, sxx += a * a, sxy += a * b;
+  }
+  return (n * sxy - sx * sy) / (n * sxx - sx * sx);
+}
+
+std::string as_power(const std::optional<double>& exponent) { return exponent ? "^" + fixed(*exponent, 2) : ""; }
+
 std::string in_bytes(const std::optional<int64_t>& bytes) { return bytes ? si(static_cast<double>(*bytes)) + "B" : ""; }
 
 const std::vector<BenchColumn>& columns() {
@@ -54,6 +69,9 @@ const std::vector<BenchColumn>& columns() {
        [](const BenchRow& r) { return r.tokens > 0 ? si(static_cast<double>(r.tokens) / r.fastest()) : ""; }},
       {"peak memory", false, [](const BenchRow& r) { return in_bytes(r.peak_bytes); }},
       {"extra memory", false, [](const BenchRow& r) { return in_bytes(r.extra_bytes); }},
+      {"time", false, [](const BenchRow& r) { return r.growth ? as_power(r.growth->time) : ""; }},
+      {"FLOP", false, [](const BenchRow& r) { return r.growth ? as_power(r.growth->flops) : ""; }},
+      {"memory", false, [](const BenchRow& r) { return r.growth ? as_power(r.growth->memory) : ""; }},
   };
   return all;
 }
@@ -117,6 +135,17 @@ void Bench::measure(std::vector<Contender> contenders) {
   }
 }
 
+void Bench::fit_growth(const std::vector<double>& sizes) {
+  if (sizes.size() < 2 || rows_.size() < sizes.size() || stop_requested()) return;
+  const std::span<const BenchRow> rows(rows_.data() + (rows_.size() - sizes.size()), sizes.size());
+  Growth growth{.time = log_slope(sizes, rows, [](const BenchRow& row) { return row.fastest(); }),
+                .flops = log_slope(sizes, rows, [](const BenchRow& row) { return row.flops; })};
+  const auto positive = [](const BenchRow& row) { return row.peak_bytes.value_or(0) > 0; };
+  if (std::all_of(rows.begin(), rows.end(), positive))
+    growth.memory = log_slope(sizes, rows, [](const BenchRow& row) { return static_cast<double>(*row.peak_bytes); });
+  rows_.back().growth = growth;
+}
+
 nlohmann::ordered_json Bench::to_json(const BenchRow& row) const {
   const Machine machine = this_machine();
   nlohmann::ordered_json out = {{"bench", name_},
@@ -141,6 +170,10 @@ nlohmann::ordered_json Bench::to_json(const BenchRow& row) const {
   if (row.tokens > 0) out["tokens_per_s"] = static_cast<double>(row.tokens) / row.fastest();
   if (row.peak_bytes) out["peak_bytes"] = *row.peak_bytes;
   if (row.extra_bytes) out["extra_bytes"] = *row.extra_bytes;
+  if (row.growth) {
+    out["growth"] = {{"time", row.growth->time}, {"flops", row.growth->flops}};
+    if (row.growth->memory) out["growth"]["memory"] = *row.growth->memory;
+  }
   out["machine"] = {{"cpu", machine.cpu}, {"isa", isa_name()}, {"cores", machine.cores}};
   out["date"] = utc_time(std::chrono::system_clock::now());
   return out;
@@ -203,6 +236,7 @@ void add_bench(CLI::App& app, Exit& exit) {
   add_bench_attention(*verb, exit);
   add_bench_ops(*verb, exit);
   add_bench_study(*verb, exit);
+  add_bench_scaling(*verb, exit);
   add_bench_ranks(*verb, exit);
   add_bench_decode(*verb, exit);
   add_bench_beam(*verb, exit);

@@ -22,6 +22,12 @@ struct BenchOptions {
   void add_configs_to(CLI::App& verb);
 };
 
+// Exponents of what grows with a size, fitted to the logarithms of its rows.
+struct Growth {
+  double time = 0.0, flops = 0.0;
+  std::optional<double> memory = {};
+};
+
 // One row of the output: what was measured, and how long each repetition took.
 struct BenchRow {
   std::string config, scheme, path;
@@ -31,9 +37,10 @@ struct BenchRow {
   std::optional<int64_t> peak_bytes = {};      // of a process that does nothing else
   std::optional<int64_t> extra_bytes = {};     // beyond inputs, outputs and gradients
   std::vector<double> seconds = {};
-  double ratio = 1.0;      // fastest repetition over that of the first row of the config
-  double peak = 0.0;       // the machine's, measured between the repetitions
-  double read_peak = 0.0;  // bytes/s, likewise, of a buffer of the size of the weights
+  std::optional<Growth> growth = {};  // of the rows up to this one
+  double ratio = 1.0;                 // fastest repetition over that of the first row of the config
+  double peak = 0.0;                  // the machine's, measured between the repetitions
+  double read_peak = 0.0;             // bytes/s, likewise, of a buffer of the size of the weights
 
   double fastest() const;
   double share_of_peak() const { return flops / fastest() / peak; }
@@ -55,6 +62,8 @@ class Bench {
   // Warms up, then repeats all contenders in rounds, each round in another order: on a shared machine only what runs
   // side by side can be compared.
   void measure(std::vector<Contender> contenders);
+  // Gives the last row the growth of the rows just measured, whose sizes these are.
+  void fit_growth(const std::vector<double>& sizes);
   // Prints the rows; `next` is the next sensible command.
   Exit report(const std::string& next);
 
@@ -76,12 +85,16 @@ std::vector<int64_t> random_tokens(int64_t count, uint64_t stream);
 // The model of a row. `config` is L, S, a recipe file or TOML text with a line break; `scheme` is a name of the
 // catalogue, with its p after a colon, and replaces the recipe's [norm] unless empty; `path` is fused or composite.
 Config bench_config(const std::string& config, const std::string& scheme, const std::string& path);
+// Bytes that steps of this model need at most, in a process that does nothing else.
+std::optional<int64_t> memory_of_steps_elsewhere(const std::string& config, const std::string& scheme,
+                                                 const std::string& path);
 std::string scheme_label(const std::string& scheme, const NormScheme& norm);
 
 void add_bench_step(CLI::App& verb, Exit& exit);
 void add_bench_attention(CLI::App& verb, Exit& exit);
 void add_bench_ops(CLI::App& verb, Exit& exit);
 void add_bench_study(CLI::App& verb, Exit& exit);
+void add_bench_scaling(CLI::App& verb, Exit& exit);
 void add_bench_ranks(CLI::App& verb, Exit& exit);
 void add_bench_decode(CLI::App& verb, Exit& exit);
 void add_bench_beam(CLI::App& verb, Exit& exit);

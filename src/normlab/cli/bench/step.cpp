@@ -45,18 +45,6 @@ int64_t memory_of_steps(const Config& config) {
   return process_bytes("VmHWM") - before;
 }
 
-// The same in a process that does nothing else.
-std::optional<int64_t> memory_of_own_process(const std::string& config, const std::string& scheme,
-                                             const std::string& path) {
-  std::vector<std::string> command = {
-      "/proc/self/exe", "bench",  "step", "--print-memory", "--config",
-      config,           "--path", path,   "--threads",      concat(at::get_num_threads())};
-  if (!scheme.empty()) command.insert(command.end(), {"--scheme", scheme});
-  ChildProcess child(command);
-  const auto answer = child.read_line();
-  return answer ? parse_integer(*answer) : std::nullopt;
-}
-
 Contender our_contender(const StepOptions& options, const std::string& config, const std::string& scheme,
                         const std::string& path) {
   using Watch = StepRunner::Watch;
@@ -74,7 +62,7 @@ Contender our_contender(const StepOptions& options, const std::string& config, c
   one.run = [runner] { return timed([&] { runner->step(); }); };
   if (options.memory)
     one.finish = [=](BenchRow& row) {
-      row.peak_bytes = memory_of_own_process(config, scheme, watched ? "fused" : path);
+      row.peak_bytes = memory_of_steps_elsewhere(config, scheme, watched ? "fused" : path);
     };
   return one;
 }
@@ -136,6 +124,17 @@ Exit bench_step(StepOptions options) {
 }
 
 }  // namespace
+
+std::optional<int64_t> memory_of_steps_elsewhere(const std::string& config, const std::string& scheme,
+                                                 const std::string& path) {
+  std::vector<std::string> command = {
+      "/proc/self/exe", "bench",  "step", "--print-memory", "--config",
+      config,           "--path", path,   "--threads",      concat(at::get_num_threads())};
+  if (!scheme.empty()) command.insert(command.end(), {"--scheme", scheme});
+  ChildProcess child(command);
+  const auto answer = child.read_line();
+  return answer ? parse_integer(*answer) : std::nullopt;
+}
 
 void add_bench_step(CLI::App& bench, Exit& exit) {
   auto* verb = bench.add_subcommand("step", "one training step: forward, backward, clip, update");
