@@ -72,7 +72,9 @@ deb: build  ## write a Debian package of the program and of the library for C in
 	@flock build/lock cmake --build build -j $(JOBS) --target normlab normlab_c
 	@tools/make_deb.sh build dist
 
-dist: archive wheel deb  ## write source archive, wheel and Debian package into dist
+# All three bear the date of the last commit, so that two builds give the same bytes.
+dist: archive torchvenv deb  ## write source archive, wheel and Debian package into dist
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(MAKE) --no-print-directory wheel PYTHON="$(TORCH_VENV)/bin/python"
 
 archive:  ## write the source archive of the last commit into dist; the same commit gives the same bytes
 	@mkdir -p dist

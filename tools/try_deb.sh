@@ -9,12 +9,13 @@ skip() { echo "skipped: $1" >&2; exit 77; }
 command -v mmdebstrap >/dev/null || skip "mmdebstrap is not installed"
 
 root=$(mktemp -d)
-trap 'rm -rf "$root"' EXIT
+trap 'umount "$root/debian/proc" 2>/dev/null || true; rm -rf --one-file-system "$root"' EXIT
 # The sources and settings of apt on this machine, such as a proxy, and nothing else of it.
 sources=$(find /etc/apt/sources.list /etc/apt/sources.list.d -name '*.list' -o -name '*.sources' 2>/dev/null || true)
 settings=$(find /etc/apt/apt.conf.d -type f ! -name '*docker*' -printf '--aptopt=%p ')
 mmdebstrap --mode=root --variant=minbase --include=ca-certificates $settings bookworm "$root/debian" $sources \
   >"$root/log" 2>&1 || { tail -5 "$root/log" >&2; skip "mmdebstrap could not make a Debian 12"; }
+mount -t proc proc "$root/debian/proc" || skip "/proc cannot be mounted here"
 cp "$deb" "$root/debian/normlab.deb"
 cp /etc/resolv.conf "$root/debian/etc/" 2>/dev/null || true
 

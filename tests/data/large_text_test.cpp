@@ -70,6 +70,7 @@ json character_file(const json& pre_tokenizer, const json& normalizer) {
     merges.push_back({left, right});
   return {{"added_tokens", {{{"id", vocabulary["<end>"]}, {"content", "<end>"}}}},
           {"normalizer", normalizer},
+          {"decoder", {{"type", "Fuse"}}},
           {"pre_tokenizer", pre_tokenizer},
           {"model",
            {{"type", "BPE"}, {"unk_token", "<unk>"}, {"fuse_unk", true}, {"vocab", vocabulary}, {"merges", merges}}}};
@@ -164,7 +165,7 @@ class LargeText : public testing::Test {
 };
 
 TEST_F(LargeText, HasTheTokensOfMemory) {
-  const std::string text = odd_text(3, 800'000);  // several parts
+  const std::string text = odd_text(3, 900'000);  // several parts
   ASSERT_GT(text.size(), 2U << 20);
   const fs::path path = file("text.txt", text);
   expect_same(path, "char");
@@ -212,7 +213,7 @@ TEST_F(LargeText, RefusesJsonlByLine) {
 }
 
 TEST_F(LargeText, SaysWhereItIsNotText) {
-  std::string text = odd_text(3, 800'000);
+  std::string text = odd_text(3, 900'000);
   const size_t at = text.rfind("\nthe");
   text[at + 1] = '\0';
   EXPECT_THAT([&] { load_corpus(file("nul.txt", text), "char", {.in_memory = 0}); },

@@ -49,11 +49,14 @@ Tokenizer vocabulary_of(const fs::path& path, const TextForm& form) {
   TextReader reader(path, form);
   TextParts parts(reader, cut_between_characters);
   CharacterSet characters;
+  bool empty = true;
   for (TextParts::Part part; parts.next(part);) {
     require_text(part.text, part.where, TokenizerKind::characters, /*given=*/false);
     characters.add(part.text);
+    empty = false;
     progress(reader.bytes_read());
   }
+  if (empty) throw DataError(path.string(), "is empty; expected text.");
   return characters.tokenizer(path.string());
 }
 

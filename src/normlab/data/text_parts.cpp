@@ -54,7 +54,8 @@ bool TextParts::next(Part& part) {
   // Twice as much is read where there is no cut.
   for (; !done_ && cut == 0; cut = done_ ? 0 : cut_(pending_)) {
     lines = reader_.lines_read();
-    done_ = !reader_.read(pending_, std::max(part_bytes, pending_.size()));
+    const size_t before = pending_.size(), wanted = std::max(part_bytes, before);
+    done_ = !reader_.read(pending_, wanted) || pending_.size() - before < wanted;  // less: the text ends here
   }
   if (pending_.empty()) return false;
   if (done_) cut = pending_.size();
