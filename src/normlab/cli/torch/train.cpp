@@ -75,7 +75,7 @@ nlohmann::ordered_json summary(const TrainingRun& trainer, const std::string& fo
   if (translator)
     out["val_bleu"] = state.bleus.back(), out["best_bleu"] = best_bleu(state), out["best_bleu_step"] = state.best_step;
   if (state.test_bleu >= 0.0) out["test_bleu"] = state.test_bleu;
-  out.update(sums);
+  if (sums.is_object()) out.update(sums);  // of ranks only
   return out;
 }
 
