@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "devices/simulated_device.h"
@@ -55,9 +56,9 @@ class DeviceRuns : public testing::Test {
                  "train.log_every=1",     "optim.warmup_steps=2", "optim.lr=0.01",       "optim.min_lr=0.001",
                  "train.threads=1",       "probe.every=2",        "train.keep_last=3"};
     if (translator)
-      all.insert(all.end(),
-                 {"translation.source=gl", "translation.target=en", "translation.bpe_operations=20",
-                  "translation.batch_tokens=60", "translation.beam=2", "model.seq_len=32", "train.max_steps=2"});
+      all.insert(all.end(), {"translation.source=gl", "translation.target=en", "translation.bpe_operations=20",
+                             "translation.batch_tokens=60", "translation.beam=2", "model.seq_len=32",
+                             "train.max_steps=2", "train.eval_every=1"});
     else
       all.insert(all.end(), {"train.batch_size=2", "train.eval_windows=3"});
     all.push_back(concat("data.source=", (translator ? folder_.path() : folder_ / "text.txt").string()));
@@ -90,6 +91,14 @@ class DeviceRuns : public testing::Test {
   Figures train(const Config& config, const std::string& name, bool resuming = false) const {
     open(config, name, resuming)->run();
     return records(name);
+  }
+
+  // The same with a stop halfway.
+  Figures train_twice(Config config, const std::string& name) const {
+    const int64_t last = std::exchange(config.train.max_steps, config.train.max_steps / 2);
+    train(config, name);
+    config.train.max_steps = last;
+    return train(config, name, /*resuming=*/true);
   }
 
   static void expect_close(const Figures& expected, const Figures& got, double tolerance = rounding) {

@@ -41,7 +41,7 @@ Figures readings_of(const Inspection& found) {
 std::vector<int64_t> generated(const DecoderLm& model, double temperature) {
   std::vector<int64_t> tokens;
   const SampleOptions options{.max_tokens = 20, .temperature = temperature, .top_k = 5, .top_p = 0.9, .seed = 3};
-  generate(model, {1, 2, 3}, options, [&](int64_t token) {
+  generate(model, std::vector<int64_t>{1, 2, 3}, options, [&](int64_t token) {
     tokens.push_back(token);
     return true;
   });
@@ -90,7 +90,7 @@ TEST_F(SimulatedDevice, TrainsEveryScheme) {
     SCOPED_TRACE(scheme.name);
     const Words settings = {"norm.scheme=" + scheme.name};
     expect_close(train(*config_of("cpu", settings), scheme.name + "-cpu"),
-                 train(*config_of(simulated_device, settings), scheme.name));
+                 train_twice(*config_of(simulated_device, settings), scheme.name));
     EXPECT_EQ(stored_config(folder_ / scheme.name / "config.toml").train.device, simulated_device);
     EXPECT_NE(read_file(folder_ / scheme.name / "manifest.json").find(simulated_device), std::string::npos);
 
@@ -116,7 +116,7 @@ TEST_F(SimulatedDevice, TrainsTranslatorsOfEveryScheme) {
     const auto here = config_of("cpu", settings, true), there = config_of(simulated_device, settings, true);
     if (!here) continue;  // not for translators
     ++translators;
-    expect_close(train(*here, scheme.name + "-cpu"), train(*there, scheme.name));
+    expect_close(train(*here, scheme.name + "-cpu"), train_twice(*there, scheme.name));
     EXPECT_EQ(read_file(folder_ / scheme.name / "translations/dev.en"),
               read_file(folder_ / (scheme.name + "-cpu") / "translations/dev.en"));
   }

@@ -39,7 +39,7 @@ torch::Device find_device(const std::string& name, const std::string& where) {
   if (count > 0)
     throw UsageError(where, concat("got '", name, "', but there are only ", count, " such devices, counted from 0."));
   throw UsageError(where, concat("got '", name, "', but there is no such device here (CUDA: ", describe_cuda(),
-                                 "). Use cpu, or a libtorch with CUDA (docs/devices.md)."));
+                                 "). Use cpu; docs/devices.md says what CUDA needs."));
 }
 
 void settle_device(Config& config, const std::string& wanted, const std::string& where) {

@@ -13,6 +13,7 @@
 #include "normlab/cli/torch/with_ranks.h"
 #include "normlab/config/flops.h"
 #include "normlab/config/load_data.h"
+#include "normlab/models/device.h"
 #include "normlab/study/trial/trial_speed.h"
 #include "normlab/train/session.h"
 #include "normlab/train/translation_trainer.h"
@@ -137,6 +138,7 @@ Exit train_as(TrainOptions options, RankGroup* ranks) {
   const LoadedConfig loaded = wanted_config(options, resuming);
   const Config& config = loaded.config;
   if (options.out.empty()) options.out = decided_by_first(ranks, default_folder(config));
+  find_device(config.train.device);  // before a text is read
   use_threads(training_threads(config));
 
   ProgressLine progress;
