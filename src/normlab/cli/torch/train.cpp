@@ -48,7 +48,7 @@ LoadedConfig wanted_config(const TrainOptions& options, bool resuming) {
 
 // Gradients that were summed over ranks, also as a line.
 nlohmann::ordered_json sums_of(const RankGroup& ranks, int64_t steps, int64_t parameters) {
-  if (steps == 0) return {};
+  if (steps == 0) return nlohmann::ordered_json::object();
   const RankGroup::Times times = ranks.times();
   const double bytes = static_cast<double>(parameters) * sizeof(float);
   const double seconds = times.sums / static_cast<double>(steps);
@@ -173,7 +173,7 @@ Exit train_as(TrainOptions options, RankGroup* ranks) {
   if (ranks) wait_for_all(*ranks);
   if (!speaks)
     return outcome == Outcome::interrupted ? Exit::stopped : outcome == Outcome::diverged ? Exit::diverged : Exit::done;
-  nlohmann::ordered_json sums;
+  nlohmann::ordered_json sums = nlohmann::ordered_json::object();
   if (ranks) sums = sums_of(*ranks, trainer->state().step - first_step, trainer->parameter_count());
   if (options.json) print_json(summary(*trainer, options.out, outcome, sums));
   return report(*trainer, options.out, outcome);
