@@ -55,7 +55,7 @@ class Tokenizer:
         if self.kind == "byte":
             return bytes(tokens).decode(errors="replace")
         if self.kind == "ids":
-            return "".join(f"{token} " for token in tokens)
+            return "".join(f" {token}" for token in tokens)
         return "".join(self.symbols[token] for token in tokens)
 
 

@@ -64,7 +64,7 @@ TEST_F(TokenFiles, HaveTheVocabularyThatIsGiven) {
   const Corpus padded = load_corpus(folder_ / "my.bin", "char", {.vocab_size = 64});
   EXPECT_EQ(padded.tokenizer.vocab_size(), 64);
   EXPECT_EQ(Tokenizer::from_json(nlohmann::json::parse(padded.tokenizer.to_json().dump())), padded.tokenizer);
-  EXPECT_EQ(padded.tokenizer.decode(padded.tokens.all()), "1 2 3 ");
+  EXPECT_EQ(padded.tokenizer.decode(padded.tokens.all()), " 1 2 3");
   EXPECT_THAT(padded.tokenizer.encode(" 3\n63 "), ElementsAre(3, 63));
   EXPECT_THAT([&] { padded.tokenizer.encode("3 cat"); }, ThrowsMessage<DataError>(HasSubstr("'cat'")));
   EXPECT_THAT([&] { padded.tokenizer.encode("64"); }, ThrowsMessage<DataError>(HasSubstr("0 to 63")));

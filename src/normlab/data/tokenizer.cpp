@@ -150,7 +150,7 @@ std::string Tokenizer::bytes_of(int32_t token) const {
   require_token(token);
   if (subwords_) return subwords_->bytes_of(token);
   if (kind_ == TokenizerKind::bytes) return {static_cast<char>(token)};
-  if (kind_ == TokenizerKind::ids) return concat(token, ' ');
+  if (kind_ == TokenizerKind::ids) return concat(' ', token);
   std::string text;
   append_utf8(text, symbols_[static_cast<size_t>(token)]);
   return text;
