@@ -98,7 +98,8 @@ TEST(Generate, TextsSideBySideAreThoseOfEachAlone) {
         {1, 2}, {3}, {4, 5, 6, 7, 8, 9, 10, 1, 2, 3, 4, 5, 6, 7}, {9, 9}};
     const SampleOptions options{.max_tokens = 30, .temperature = 0.8, .seed = 5};
     std::vector<std::vector<int64_t>> together(prompts.size());
-    generate(model, prompts, options, [&](size_t text, int64_t token) {
+    const Generator make(model);
+    make(prompts, options, [&](size_t text, int64_t token) {
       together[text].push_back(token);
       return together[text].size() < 5 + 9 * text;
     });

@@ -35,10 +35,10 @@ bool fit_window(std::vector<int64_t>& text, size_t window) {
 
 using Emit = std::function<bool(size_t, int64_t)>;
 
-void generate_fused(const DecoderLm& model, std::vector<std::vector<int64_t>> texts, const SampleOptions& options,
-                    const Emit& emit) {
-  const auto window = static_cast<size_t>(model.config().seq_len);
-  DecodeState state(model.decode_plan(), texts.size());
+void generate_fused(const std::shared_ptr<const DecodePlan>& plan, std::vector<std::vector<int64_t>> texts,
+                    const SampleOptions& options, const Emit& emit) {
+  const auto window = static_cast<size_t>(plan->seq_len);
+  DecodeState state(plan, texts.size());
   std::vector<size_t> number(texts.size());  // of the texts that are not finished
   std::iota(number.begin(), number.end(), size_t{0});
   std::vector<size_t> read(texts.size(), 0);  // tokens of each that the state has
@@ -120,19 +120,23 @@ int64_t choose_token(std::span<const float> logits, const SampleOptions& options
   return order[std::min(static_cast<size_t>(place), kept - 1)];
 }
 
-void generate(const DecoderLm& model, std::vector<std::vector<int64_t>> prompts, const SampleOptions& options,
-              const Emit& emit) {
+Generator::Generator(const DecoderLm& model)
+    : model_(model), plan_(model.config().kernels == Kernels::fused ? model.decode_plan() : nullptr) {}
+
+void Generator::operator()(std::vector<std::vector<int64_t>> prompts, const SampleOptions& options,
+                           const Emit& emit) const {
   const torch::NoGradGuard no_grad;
-  if (model.config().kernels == Kernels::fused) return generate_fused(model, std::move(prompts), options, emit);
+  if (plan_) return generate_fused(plan_, std::move(prompts), options, emit);
   for (size_t i = 0; i < prompts.size(); ++i)
-    generate_composite(model, std::move(prompts[i]), options, [&](int64_t token) { return emit(i, token); });
+    generate_composite(model_, std::move(prompts[i]), options, [&](int64_t token) { return emit(i, token); });
 }
 
 void generate(const DecoderLm& model, std::vector<int64_t> prompt, const SampleOptions& options,
               const std::function<bool(int64_t)>& emit) {
   std::vector<std::vector<int64_t>> one;
   one.push_back(std::move(prompt));
-  generate(model, std::move(one), options, [&](size_t, int64_t token) { return emit(token); });
+  const Generator make(model);
+  make(std::move(one), options, [&](size_t, int64_t token) { return emit(token); });
 }
 
 }  // namespace normlab

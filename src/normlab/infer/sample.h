@@ -26,9 +26,19 @@ std::span<const float> floats_of(const torch::Tensor& tensor);
 // continued from its last half window, whose keys are computed anew.
 void generate(const DecoderLm& model, std::vector<int64_t> prompt, const SampleOptions& options,
               const std::function<bool(int64_t)>& emit);
-// Several texts side by side, each as if it were alone; `emit` gets the number of the text as well. Without the fused
-// kernels they are made one after another.
-void generate(const DecoderLm& model, std::vector<std::vector<int64_t>> prompts, const SampleOptions& options,
-              const std::function<bool(size_t, int64_t)>& emit);
+
+// The same for many texts, with the weights as they are when it is made.
+class Generator {
+ public:
+  explicit Generator(const DecoderLm& model);
+  // Several texts side by side, each as if it were alone; `emit` gets the number of the text as well. Without the fused
+  // kernels they are made one after another.
+  void operator()(std::vector<std::vector<int64_t>> prompts, const SampleOptions& options,
+                  const std::function<bool(size_t, int64_t)>& emit) const;
+
+ private:
+  DecoderLm model_;
+  std::shared_ptr<const DecodePlan> plan_;  // of the fused kernels
+};
 
 }  // namespace normlab

@@ -40,11 +40,11 @@ std::function<double()> peer_run(const std::string& path, const Config& config, 
 }
 
 std::function<double()> own_run(const Config& config, int texts) {
-  const auto model = std::make_shared<DecoderLm>(config.model, config.norm, bench_vocab_size, /*seed=*/1);
-  return [model, texts] {
+  const auto make = std::make_shared<Generator>(DecoderLm(config.model, config.norm, bench_vocab_size, /*seed=*/1));
+  return [make, texts] {
     const SampleOptions greedy{.max_tokens = new_tokens, .temperature = 0.0};
     const std::vector prompts(static_cast<size_t>(texts), random_tokens(prompt_tokens, /*stream=*/1));
-    return timed([&] { generate(*model, prompts, greedy, [](size_t, int64_t) { return !stop_requested(); }); });
+    return timed([&] { (*make)(prompts, greedy, [](size_t, int64_t) { return !stop_requested(); }); });
   };
 }
 
