@@ -1,6 +1,7 @@
 #include "normlab/train/training_run.h"
 
 #include <cmath>
+#include <utility>
 
 #include "normlab/base/error.h"
 #include "normlab/base/memory.h"
@@ -104,15 +105,17 @@ TrainingRun::Requests TrainingRun::requests(const RunControl& control) {
   return {.stop = all[0] > 0.0, .save = all[1] > 0.0};
 }
 
+double TrainingRun::own_clock() const {
+  const double now = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+  return ranks_ ? now - ranks_->times().waited : now;
+}
+
 void TrainingRun::check_ranks(const std::vector<torch::Tensor>& parameters) {
   constexpr int64_t every = 100;  // steps
   const int64_t step = state_.step + 1;
   if (step % every != 0) return;
   require_same_weights(*ranks_, parameters, step);
-  const double waited = ranks_->times().waited;
-  const double own = state_.train_seconds - checked_seconds_ - (waited - checked_wait_);
-  checked_seconds_ = state_.train_seconds, checked_wait_ = waited;
-  for (const std::string& line : slow_ranks(*ranks_, own))
+  for (const std::string& line : slow_ranks(*ranks_, std::exchange(own_seconds_, 0.0)))
     if (writes()) log_line(concat(warning_label(STDERR_FILENO), line));
 }
 

@@ -66,7 +66,9 @@ class TrainingRun {
     for (const ModelBatch& batch : batches) rows.push_back(batch.rows());
     Pass pass = next_pass();
     pass.observer = monitor_.before_step(stepper.model(), state_.step + 1, rows);
+    const double start = own_clock();
     const StepResult result = stepper.step(batches, pass, lr, config_.optim.clip);
+    own_seconds_ += own_clock() - start;
     if (ranks_) monitor_.gather_from(*ranks_), check_ranks(stepper.parameters());
     return result;
   }
@@ -95,13 +97,14 @@ class TrainingRun {
     bool stop, save;
   };
   Requests requests(const RunControl& control);
+  double own_clock() const;  // stands still while this rank waits for others
   void check_ranks(const std::vector<torch::Tensor>& parameters);
   Outcome diverged(const nlohmann::ordered_json& values);
 
   Monitor monitor_;
   bool is_new_ = false;  // there was no checkpoint to begin from
   std::string culprit_;
-  double checked_seconds_ = 0.0, checked_wait_ = 0.0;  // of training and of waiting for other ranks, at the last check
+  double own_seconds_ = 0.0;  // of steps since the last check, without waiting for other ranks
 };
 
 int64_t count_entries(const std::vector<torch::Tensor>& parameters);
