@@ -215,6 +215,8 @@ TEST_F(Terminal, ColourIsForTerminals) {
   ::unsetenv("NO_COLOR");
   EXPECT_EQ(best_value("1.5", false), "1.5");
   EXPECT_EQ(best_value("1.5", true), "\x1b[36m1.5\x1b[0m");
+  for (const std::string& coloured : {best_value("1.5", true), warning_label(terminal.in), error_label(terminal.in)})
+    EXPECT_EQ(visible(coloured), coloured);
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace normlab {
 namespace {
 
-constexpr std::string_view to_line_start = "\r", erase_rest = "\x1b[K", erase_below = "\x1b[J", red = "\x1b[31m",
-                           reset_colour = "\x1b[0m";
+constexpr std::string_view to_line_start = "\r", erase_rest = "\x1b[K", erase_below = "\x1b[J";
+constexpr std::string_view red = "\x1b[31m", yellow = "\x1b[33m", cyan = "\x1b[36m", reset_colour = "\x1b[0m";
 constexpr auto redraw_interval = std::chrono::milliseconds(100);
 constexpr auto plain_interval = std::chrono::seconds(5);
 
@@ -52,6 +52,13 @@ Glyph first_glyph(std::string_view text) {
   return {bytes, 1};
 }
 
+// The colour sequence of ours at the start of the text, or nothing.
+std::string_view own_colour(std::string_view text) {
+  for (const std::string_view each : {red, yellow, cyan, reset_colour})
+    if (text.starts_with(each)) return each;
+  return {};
+}
+
 }  // namespace
 
 bool is_terminal(int descriptor) { return ::isatty(descriptor) == 1; }
@@ -78,12 +85,16 @@ bool use_colour(int descriptor) {
   return can_redraw(descriptor) && environment("NO_COLOR").empty() && environment("CLICOLOR") != "0";
 }
 
-std::string error_label(int descriptor) { return use_colour(descriptor) ? "\x1b[31merror\x1b[0m " : "error "; }
+std::string error_label(int descriptor) {
+  return use_colour(descriptor) ? concat(red, "error", reset_colour, " ") : "error ";
+}
 
-std::string warning_label(int descriptor) { return use_colour(descriptor) ? "\x1b[33mwarning:\x1b[0m " : "warning: "; }
+std::string warning_label(int descriptor) {
+  return use_colour(descriptor) ? concat(yellow, "warning:", reset_colour, " ") : "warning: ";
+}
 
 std::string best_value(std::string_view text, bool coloured) {
-  return coloured ? concat("\x1b[36m", text, reset_colour) : std::string(text);
+  return coloured ? concat(cyan, text, reset_colour) : std::string(text);
 }
 
 std::string clip_to_width(std::string_view text, int columns) {
@@ -106,10 +117,9 @@ std::string visible(std::string_view text) {
     const std::string_view rest = text.substr(i);
     const auto byte = static_cast<unsigned char>(rest[0]);
     const bool second_set = byte == 0xc2 && rest.size() > 1 && static_cast<unsigned char>(rest[1]) < 0xa0;  // U+0080-9F
-    if (rest.starts_with(red) || rest.starts_with(reset_colour)) {
-      const size_t length = rest.starts_with(red) ? red.size() : reset_colour.size();
-      out += rest.substr(0, length);
-      i += length - 1;
+    if (const std::string_view colour = own_colour(rest); !colour.empty()) {
+      out += colour;
+      i += colour.size() - 1;
     } else if (second_set || byte == 0x7f || (byte < 0x20 && byte != '\n' && byte != '\t')) {
       const auto shown = second_set ? static_cast<unsigned char>(rest[1]) : byte;
       out += concat("\\x", digits[shown >> 4], digits[shown & 15]);
