@@ -138,6 +138,15 @@ def test_attention():
     assert len(set(extra.values())) == 3, "each path is what it says"
 
 
+def test_attention_in_a_window():
+    rows = bench("attention", "--lengths", 64, "--window", 16)
+    assert chosen(rows) == [("lp:2.5", "fused"), ("lp:2.5", "composite")]
+    assert {row["config"] for row in rows} == {"T=64 window=16"}
+    assert {row["flops"] for row in rows} == {6 * 12 * 64 * (64**2 - 48**2)}
+    refused = run("bench", "attention", "--window", 16, "--path", "sdpa", check=2)
+    assert "sdpa has no window" in refused.stderr
+
+
 def test_path_chooses_the_kernels(tmp_path):
     """The fused kernels refuse this model; on the other path it runs."""
     path = tmp_path / "all_heads.toml"

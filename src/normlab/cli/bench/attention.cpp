@@ -27,12 +27,15 @@ constexpr int batch = 2, n_heads = 6, d_head = 64;  // batch x heads = 12
 struct AttentionOptions {
   BenchOptions bench;
   std::vector<int64_t> lengths = {256, 512, 1024, 2048, 4096, 8192};
+  int window = 0;
 };
 
-// Forward and twice backward, two products each, of which only the visible half counts: the second term of
-// train/flops.cpp.
-double flops_of_attention(int64_t length) {
-  return 6.0 * batch * n_heads * d_head * static_cast<double>(length) * static_cast<double>(length);
+// Forward and twice backward, two products each, of which only what is visible counts: the second term of
+// config/flops.cpp.
+double flops_of_attention(int64_t length, int window) {
+  const auto all = static_cast<double>(length);
+  const double beyond = window > 0 ? std::max(0.0, all - window) : 0.0;
+  return 6.0 * batch * n_heads * d_head * (all * all - beyond * beyond);
 }
 
 // Counts what libtorch allocates in this thread, while a DebugInfoGuard holds it.
@@ -59,6 +62,7 @@ Setup setup_of(const Config& config) {
   Setup made{.call = {.form = attention_form(norm, {.d_head = d_head, .d_model = config.model.d_model}),
                       .fused = config.model.kernels == Kernels::fused},
              .weights = {}};
+  made.call.form.window = config.model.window;
   const int64_t gains = norm.gain == GainSharing::model ? 1 : gain_size(config.model, norm);
   if (gains > 0) made.weights.gain = torch::full({gains}, initial_gain(config.model, norm)).requires_grad_(true);
   return made;
@@ -121,12 +125,15 @@ std::shared_ptr<AttentionCase> make_case(const Config& config, const std::string
   return one;
 }
 
-Contender contender(int64_t length, const std::string& scheme, const std::string& path) {
-  const std::string model =
-      concat("[model]\nn_heads = ", n_heads, "\nd_model = ", n_heads * d_head, "\nseq_len = ", length, "\n");
+Contender contender(int64_t length, int window, const std::string& scheme, const std::string& path) {
+  const std::string model = concat("[model]\nn_heads = ", n_heads, "\nd_model = ", n_heads * d_head,
+                                   "\nseq_len = ", length, "\nwindow = ", window, "\n");
   const auto one = make_case(bench_config(model, scheme, path == "fused" ? "fused" : "composite"), path);
   Contender made;
-  made.row = {.config = concat("T=", length), .scheme = scheme, .path = path, .flops = flops_of_attention(length)};
+  made.row = {.config = concat("T=", length, window > 0 ? concat(" window=", window) : ""),
+              .scheme = scheme,
+              .path = path,
+              .flops = flops_of_attention(length, window)};
   made.run = [one] { return timed([&] { one->run(); }); };
   made.finish = [one](BenchRow& row) { row.extra_bytes = one->extra_bytes(); };
   return made;
@@ -135,12 +142,15 @@ Contender contender(int64_t length, const std::string& scheme, const std::string
 Exit bench_attention(AttentionOptions options) {
   use_threads(options.bench.threads);
   if (options.bench.schemes.empty()) options.bench.schemes = {"lp:2.5"};
-  if (options.bench.paths.empty()) options.bench.paths = {"fused", "sdpa"};
+  if (options.bench.paths.empty()) options.bench.paths = {"fused", options.window > 0 ? "composite" : "sdpa"};
+  if (options.window > 0 && std::count(options.bench.paths.begin(), options.bench.paths.end(), "sdpa") > 0)
+    throw UsageError("--path", "sdpa has no window; expected fused or composite with --window.");
   Bench bench("attention", options.bench);
   for (const int64_t length : options.lengths) {
     std::vector<Contender> contenders;
     for (const std::string& scheme : options.bench.schemes)
-      for (const std::string& path : options.bench.paths) contenders.push_back(contender(length, scheme, path));
+      for (const std::string& path : options.bench.paths)
+        contenders.push_back(contender(length, options.window, scheme, path));
     bench.measure(std::move(contenders));
     if (stop_requested()) break;
   }
@@ -156,12 +166,15 @@ void add_bench_attention(CLI::App& bench, Exit& exit) {
   verb->add_option("--lengths", options->lengths, "numbers of tokens, default 256 512 1024 2048 4096 8192")
       ->check(whole_number(1, 1 << 20))
       ->type_name("T");
+  verb->add_option("--window", options->window, "model.window: keys that a query sees; 0 = all before it")
+      ->check(whole_number(0, 1 << 24))
+      ->type_name("W");
   options->bench.add_to(*verb, {"fused", "composite", "sdpa"});
   verb->footer(
       "Paths: fused normalises and attends in one kernel; composite does so with PyTorch's operators; sdpa is "
       "PyTorch's\n"
       "scaled_dot_product_attention alone, on queries and keys that were normalised beforehand. Default: fused sdpa,\n"
-      "with the scheme lp:2.5.\n"
+      "with a window fused composite, with the scheme lp:2.5.\n"
       "Example:\n"
       "  normlab bench attention --lengths 256 1024 4096 --scheme qknorm lp:3");
   verb->callback([options, &exit] { exit = bench_attention(*options); });
