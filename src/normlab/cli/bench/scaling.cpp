@@ -86,14 +86,14 @@ Exit bench_scaling(ScalingOptions options) {
   Bench bench("scaling", options.bench);
   const auto measure = [&](const ScalingAxis& axis, const std::string& scheme, const std::string& path) {
     std::vector<Contender> contenders;
-    std::vector<double> sizes;
+    std::vector<double> values;
     for (const int value : axis.values) {
       if (stop_requested()) return;
       contenders.push_back(scaling_contender(axis, value, scheme, path));
-      sizes.push_back(value);
+      values.push_back(value);
     }
     bench.measure(std::move(contenders));
-    bench.fit_growth(sizes);
+    bench.fit_growth(values);
   };
   const std::vector<std::string>& chosen = options.axes;
   for (const ScalingAxis& axis : scaling_axes())
