@@ -166,7 +166,7 @@ void add_bench_attention(CLI::App& bench, Exit& exit) {
   verb->add_option("--lengths", options->lengths, "numbers of tokens, default 256 512 1024 2048 4096 8192")
       ->check(whole_number(1, 1 << 20))
       ->type_name("T");
-  verb->add_option("--window", options->window, "model.window: keys that a query sees; 0 = all before it")
+  verb->add_option("--window", options->window, "keys that a query sees; 0 = all before it")
       ->check(whole_number(0, 1 << 24))
       ->type_name("W");
   options->bench.add_to(*verb, {"fused", "composite", "sdpa"});
