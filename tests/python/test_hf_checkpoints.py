@@ -97,7 +97,7 @@ def test_an_imported_model_is_fine_tuned_and_exported(kind, text, tmp_path):
         torch.testing.assert_close(ours(tokens), model(tokens).logits, rtol=0, atol=1e-4)
         greedy = model.generate(tokens[:, :8], max_new_tokens=40, do_sample=False,
                                 attention_mask=torch.ones_like(tokens[:, :8]))
-    check(words, imported / "tokenizer.json", odd_lines(1000, seed=7))
+    check(words, tmp_path / "hf/tokenizer.json", odd_lines(1000, seed=7))
     prompt = words.decode(tokens[0, :8].tolist())
     said = run_json("generate", imported, "--prompt", prompt, "--tokens", 40, "--temperature", 0)["text"]
     assert words.decode(greedy[0].tolist(), skip_special_tokens=False) == said
