@@ -33,6 +33,23 @@ std::pair<int64_t, int64_t> rows_of(RowPart part, const ModelConfig& c, int64_t 
   return {c.d_ff, c.d_ff};
 }
 
+// Some rows after others, so that little of the file and of its copy is in memory at once.
+void fill_from(const TensorView& view, const Tensor& ours) {
+  constexpr int64_t bytes_at_once = 1 << 24;
+  const int64_t rows = view.shape.empty() ? 0 : view.shape.front();
+  if (rows == 0) return;
+  const int64_t row_bytes = static_cast<int64_t>(view.bytes) / rows;
+  const int64_t step = std::max<int64_t>(1, bytes_at_once / std::max<int64_t>(1, row_bytes));
+  for (int64_t first = 0; first < rows; first += step) {
+    TensorView part = view;
+    part.shape.front() = std::min(step, rows - first);
+    part.data += first * row_bytes;
+    part.bytes = static_cast<size_t>(part.shape.front() * row_bytes);
+    ours.narrow(0, first, part.shape.front()).copy_(load_tensor(part));
+    release_pages(part);
+  }
+}
+
 }  // namespace
 
 ImportedShape read_shape(const Importer& importer, const std::string& config_json, const std::string& kernels) {
@@ -75,14 +92,14 @@ DecoderLm import_model(const Importer& importer, const ImportedShape& shape, con
   std::set<std::string> used;
   for (const NameMatch& match : match_names(importer, shape, model)) {
     const TensorView view = source.at(match.theirs);
-    const Tensor stored = load_tensor(view);
-    release_pages(view);
-    const Tensor theirs = match.transposed && stored.dim() == 2 ? stored.t() : stored;
+    const bool transposed = match.transposed && view.shape.size() == 2;
+    std::vector<int64_t> sizes = view.shape;
+    if (transposed) std::swap(sizes[0], sizes[1]);
     const Tensor ours = tensors.at(match.ours).narrow(0, match.first_row, match.rows);
-    if (ours.sizes() != theirs.sizes())
-      throw DataError(source.where, concat("'", match.theirs, "' is ", c10::str(theirs.sizes()), ", expected ",
-                                           c10::str(ours.sizes()), "."));
-    ours.copy_(theirs);
+    if (ours.sizes() != torch::IntArrayRef(sizes))
+      throw DataError(source.where, concat("'", match.theirs, "' is ", c10::str(torch::IntArrayRef(sizes)),
+                                           ", expected ", c10::str(ours.sizes()), "."));
+    fill_from(view, transposed ? ours.t() : ours);
     if (match.plus_one) ours.add_(1.0);
     used.insert(match.theirs);
   }
