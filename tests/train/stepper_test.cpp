@@ -38,6 +38,16 @@ DecoderLm model(const std::string& scheme, Kernels kernels, double dropout = 0.0
   return {small(golden_row(scheme), kernels, dropout), golden_row(scheme), 11, 3};
 }
 
+// The same weights in double.
+DecoderLm exact_model(const std::string& scheme) {
+  DecoderLm single = model(scheme, Kernels::composite);
+  DecoderLm exact(small(golden_row(scheme), Kernels::composite), golden_row(scheme), 11, 3, torch::kFloat64);
+  const torch::NoGradGuard no_grad;
+  const auto from = single.state(), to = exact.state();
+  for (size_t i = 0; i < to.size(); ++i) to[i].second.detach().copy_(from[i].second);
+  return exact;
+}
+
 Batch batch(int64_t rows, int64_t seed) {
   torch::manual_seed(static_cast<uint64_t>(seed));
   const Tensor text = torch::randint(0, 11, {rows, 9}, torch::kInt64);
@@ -62,7 +72,8 @@ class Threads {  // restores the number of threads
   int before_ = at::get_num_threads();
 };
 
-// Ten losses of each scheme, from this program on 2026-11-16: a change of any of them must be on purpose.
+// Ten losses of each scheme, from this program on 2026-11-16 (grouped: 2026-11-18, in double): a change of any of them
+// must be on purpose.
 TEST(Golden, TenLossesOfEachScheme) {
   const std::map<std::string, std::vector<double>> golden = {
       {"none", {2.398458, 2.269283, 2.189286, 2.102082, 2.018023, 1.952293, 1.853696, 1.763753, 1.671867, 1.583870}},
@@ -73,7 +84,7 @@ TEST(Golden, TenLossesOfEachScheme) {
       {"olmo2", {2.41391, 2.32281, 2.30647, 2.21808, 2.21441, 2.10363, 2.02069, 1.97663, 1.89493, 1.86056}},
       {"layernorm", {2.39774, 2.26784, 2.17984, 2.09409, 2.00523, 1.90542, 1.81233, 1.71042, 1.60191, 1.50245}},
       {"cosine", {2.39665, 2.27071, 2.17985, 2.08674, 2.02991, 1.90482, 1.84955, 1.73356, 1.63049, 1.52780}},
-      {"grouped", {2.39660, 2.26710, 2.17943, 2.11044, 2.03258, 1.94908, 1.85904, 1.76149, 1.70040, 1.60785}},
+      {"grouped", {2.39660, 2.26710, 2.17943, 2.11044, 2.03258, 1.94908, 1.85904, 1.76149, 1.70043, 1.60790}},
       {"softcap", {2.39846, 2.26929, 2.18929, 2.10210, 2.01805, 1.95234, 1.85378, 1.76388, 1.67205, 1.58414}},
       {"ssmax", {2.39846, 2.26928, 2.18931, 2.10216, 2.01825, 1.95222, 1.85350, 1.76357, 1.67212, 1.58393}},
       {"qk-clip", {2.39846, 2.26928, 2.18931, 2.10220, 2.01828, 1.95244, 1.85440, 1.76432, 1.67405, 1.58628}},
@@ -94,10 +105,14 @@ TEST(Golden, TenLossesOfEachScheme) {
                     << testing::PrintToString(ten_losses(Stepper(model(name, Kernels::composite), settings)));
       continue;
     }
+    const auto exact = ten_losses(Stepper(exact_model(name), settings));
+    for (size_t i = 0; i < 10; ++i) EXPECT_NEAR(exact[i], golden.at(name)[i], 2e-5) << name << " step " << i;
     for (Kernels kernels : {Kernels::composite, Kernels::fused}) {
       if (kernels == Kernels::fused && !why_not_fused(small(scheme, Kernels::best), scheme).empty()) continue;
       const auto losses = ten_losses(Stepper(model(name, kernels), settings));
-      for (size_t i = 0; i < 10; ++i) EXPECT_NEAR(losses[i], golden.at(name)[i], 2e-5) << name << " step " << i;
+      // AdamW moves a weight by the rate however small its gradient, so rounding of float32 grows with the steps, on
+      // each processor in its own way: by step 9 grouped is 1e-4 off on one with AVX-512.
+      for (size_t i = 0; i < 10; ++i) EXPECT_NEAR(losses[i], exact[i], i < 6 ? 2e-5 : 2e-4) << name << " step " << i;
     }
     // A mechanism that does nothing here would not be missed by the losses above.
     for (const auto& [other, losses] : golden) {
