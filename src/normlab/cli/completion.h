@@ -18,6 +18,19 @@ std::string bash_completion(const VerbInfo& program, const Vocabulary& words);
 std::string zsh_completion(const VerbInfo& program, const Vocabulary& words);
 std::string fish_completion(const VerbInfo& program, const Vocabulary& words);
 
+// A verb, or a verb within a verb, by the words that call it: "config print".
+struct NamedVerb {
+  std::string path;
+  const VerbInfo* verb;
+};
+std::vector<NamedVerb> leaves(const VerbInfo& program);
+std::string names_of(const std::vector<VerbInfo>& verbs);  // with spaces between them
+std::string shell_quoted(const std::string& text);         // in single quotes, for bash, zsh and fish alike
+
+// What the value of an option is.
+enum class ValueKind { none, flag, keys, settings, schemes, recipes, files };
+ValueKind kind_of(const OptionInfo& option, const std::string& path);
+
 // The manual page, in the language of man.
 std::string manual_page(const VerbInfo& program);
 
