@@ -101,7 +101,7 @@ class LineTranslator {
 };
 
 Exit translate(const TranslateOptions& options) {
-  use_threads(options.threads);
+  use_threads(decoding_threads(options.threads));
   LineTranslator translator(options);
   LineReader reader;
   // A few batches at a time, so that lines of similar length can go together.
@@ -139,7 +139,8 @@ void add_translate(CLI::App& app, Exit& exit) {
   verb->add_option("--detokenize", options->detokenize,
                    "undo Moses tokenisation with the rules of this language, such as en")
       ->type_name("LANGUAGE");
-  verb->add_option("--threads", options->threads, "threads, 0 for all cores")->check(whole_number(0));
+  verb->add_option("--threads", options->threads, "threads; default: one, which is fastest for a step at a time")
+      ->check(whole_number(0));
   add_device(*verb, options->device);
   add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer(

@@ -29,7 +29,7 @@ CLI::App* add_torch_verb(CLI::App& app, const char* name);
 void use_threads(int threads);
 // Of train.threads, where 0 lets the program choose: one thread for small models, whose steps are too short to share.
 int training_threads(const Config& config);
-// Of --threads, where 0 lets the program choose: one, as a token at a time leaves nothing to share.
+// Of --threads, where 0 lets the program choose: one, as a step of generation or beam search leaves too little to share.
 int decoding_threads(int threads);
 
 // --device, of every verb that uses a trained model.
