@@ -14,7 +14,7 @@ import urllib.parse
 
 import pytest
 from browser import Browser
-from conftest import BINARY, TINY, run
+from conftest import BINARY, TINY, run, train
 from synthetic_study import SyntheticStudy
 
 HOSTILE = '<img src=x onerror=alert(1)> & "quotes" %41'
@@ -167,13 +167,78 @@ def test_reads_only(server, folder):
     before = {path: path.lstat() for path in sorted(folder.rglob("*"))}
     for path in ["/", "/study/studies/lp", "/run/runs/plain", "/inspect/runs/plain"]:
         assert server.get(path).status == 200
-        for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"]:
+        for method in ["PUT", "DELETE", "OPTIONS", "PATCH"]:
             assert server.get(path, method).status == 405
+        assert server.get(path, "POST").status == 403  # of no page
+        own = server.get(path, "POST", Origin=f"http://127.0.0.1:{server.port}")
+        assert own.status == (303 if path.startswith("/inspect") else 405)
         head = server.get(path, "HEAD")
         assert head.status == 200 and head.text == ""
     after = {path: path.lstat() for path in sorted(folder.rglob("*"))}
     assert [(p, s.st_mtime_ns, s.st_size) for p, s in before.items()] == [
         (p, s.st_mtime_ns, s.st_size) for p, s in after.items()]
+
+
+def state_of(folder):
+    return [(path, path.lstat().st_mtime_ns, path.lstat().st_size) for path in sorted(folder.rglob("*"))]
+
+
+@pytest.fixture(scope="module")
+def trained(text, tmp_path_factory):
+    """A trained run, and one whose checkpoint is damaged."""
+    folder = tmp_path_factory.mktemp("trained")
+    train(text, folder / "good", "norm.scheme=qknorm")
+    shutil.copytree(folder / "good", folder / "damaged", symlinks=True)
+    for weights in (folder / "damaged").rglob("model.safetensors"):
+        weights.write_bytes(weights.read_bytes()[:-4])
+    return folder
+
+
+def test_inspect_is_one_click_away(browser, trained):
+    before = state_of(trained)
+    browser.log.clear(), browser.requests.clear()
+    with serving(trained) as server:
+        browser.open(server.link + "run/good")
+        browser.click(".progress button")
+        wait_for(browser, "document.querySelector('#heads') && document.readyState === 'complete'")
+        assert browser.evaluate("location.pathname") == "/inspect/good"
+        assert "flattest" in browser.evaluate("document.querySelector('.verdict').textContent")
+        assert browser.evaluate("document.querySelectorAll('#heads figure svg').length") > 3
+        start = server.cpu_seconds()
+        browser.open(server.link + "run/good")
+        browser.click(".progress button")  # it is kept
+        wait_for(browser, "document.querySelector('#heads')", 10)
+        assert server.cpu_seconds() - start < 1
+        browser.open(server.link + "run/damaged")
+        browser.click(".progress button")
+        wait_for(browser, "document.querySelector('.notice').textContent.includes('model.safetensors')")
+        assert browser.evaluate("document.querySelector('section button').textContent") == "Compute the page"
+    assert state_of(trained) == before
+    assert browser.log == []
+    assert {urllib.parse.urlsplit(url).netloc for url in browser.requests} == {f"127.0.0.1:{server.port}"}
+
+
+@pytest.mark.parametrize("headers", [{}, {"Origin": "http://evil.example"}, {"Origin": "null"},
+                                     {"Origin": "http://127.0.0.1:1"},
+                                     {"Host": "evil.example", "Origin": "http://evil.example"}])
+def test_only_its_own_pages_press_the_button(trained, headers):
+    with serving(trained) as server:
+        assert server.get("/inspect/good", "POST", **headers).status == 403
+        assert "being computed" not in server.get("/inspect/good").text
+        own = server.get("/inspect/good", "POST", Origin=f"http://127.0.0.1:{server.port}")
+        assert own.status == 303 and own.headers["Location"] == "/inspect/good"
+        assert "being computed" in server.get("/inspect/good").text
+        code, errors = server.stop()  # also while it is computed
+        assert code == 0 and errors == ""
+
+
+def test_elsewhere_the_page_has_the_command_instead(trained):
+    with serving(trained, "--host", "0.0.0.0") as server:
+        assert "<button>" not in server.get("/run/good").text
+        origin = f"http://127.0.0.1:{server.port}"
+        assert server.get("/inspect/good", "POST", Origin=origin).status == 303
+        page = server.get("/inspect/good").text
+        assert "normlab inspect" in page and "being computed" not in page
 
 
 def test_an_unchanged_page_is_not_sent_again(server):
@@ -270,6 +335,10 @@ def test_fifty_runs_of_ten_thousand_points(tmp_path):
         write_run(tmp_path / "runs" / f"run{number}", losses(1), 20_000)
         (tmp_path / "runs" / f"run{number}" / "metrics.jsonl").write_text(rows)
     assert len(study.variants()) * 10 == 50
+    with serving(tmp_path) as server:  # many clients take one copy of the page
+        with concurrent.futures.ThreadPoolExecutor(100) as pool:
+            assert {page.status for page in pool.map(server.get, ["/study/study"] * 100)} == {200}
+        assert server.peak_megabytes() < 100
     for path in ["/", "/study/study", "/run/runs/run3"]:
         with serving(tmp_path) as server:
             before = server.cpu_seconds()

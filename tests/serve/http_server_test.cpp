@@ -24,7 +24,8 @@ TEST(HttpServer, ElsewhereAddressesAndItsOwnNameCount) {
 }
 
 TEST(HttpServer, TwoServersDoNotShareAPort) {
-  const auto nothing = [](const std::string&) { return Answer{}; };
+  const auto none = [](const std::string&) { return Answer{}; };
+  const HttpServer::Handlers nothing{none, none};
   const HttpServer first({.host = "127.0.0.1", .port = 0}, nothing);
   EXPECT_GT(first.port(), 0);
   EXPECT_EQ(first.link(), "http://127.0.0.1:" + std::to_string(first.port()) + "/");

@@ -6,11 +6,15 @@
 #include <memory>
 #include <thread>
 
+#include "normlab/base/file.h"
+#include "normlab/base/run_program.h"
 #include "normlab/base/terminal.h"
 #include "normlab/base/text.h"
 #include "normlab/cli/compare.h"
 #include "normlab/cli/signals.h"
+#include "normlab/cli/torch_verbs.h"
 #include "normlab/serve/http_server.h"
+#include "normlab/serve/pages.h"
 
 namespace normlab {
 namespace {
@@ -28,10 +32,21 @@ bool input_has_ended() {
   return ::read(STDIN_FILENO, &byte, 1) <= 0;
 }
 
+// The page of `normlab inspect`, by a process that gives way to trainings.
+std::string inspect_in_child(const std::filesystem::path& run, const StopToken& stop) {
+  const ScratchFolder folder;
+  const std::filesystem::path page = folder.path() / "inspect.html";
+  run_program("inspect", {torch_program().string(), "inspect", run.string(), "--out", page.string(), "--threads", "1"},
+              {.log = folder.path() / "log", .nice = 19, .stop = stop});
+  return read_file(page);
+}
+
 Exit serve(const ServeOptions& options) {
-  Pages pages(options.folder);
+  // Whoever reaches another address may read, but not make this machine work.
+  Pages pages(options.folder, is_loopback(options.host) ? inspect_in_child : nullptr);
   const HttpServer server({.host = options.host, .port = options.port},
-                          [&](const std::string& path) { return pages.get(path); });
+                          {.get = [&](const std::string& path) { return pages.get(path); },
+                           .post = [&](const std::string& path) { return pages.post(path); }});
   if (!is_loopback(options.host))
     log_line(concat(warning_label(STDERR_FILENO), "everyone who can reach ", options.host,
                     " can read the runs and studies of ", options.folder, "; there is no password"));

@@ -1,6 +1,7 @@
 // The report page: one self-contained HTML file, the verdict first, then charts and tables, then how to repeat it.
 #include "normlab/report/page.h"
 
+#include "normlab/base/base64.h"
 #include "normlab/base/sha256.h"
 #include "normlab/base/text.h"
 #include "normlab/report/assets.h"
@@ -9,32 +10,23 @@
 namespace normlab {
 namespace {
 
-// The form in which a content security policy names the one script it lets run.
-std::string base64_of_hex(std::string_view hex) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  unsigned bits = 0;
-  int held = 0;
-  for (const char c : hex) {
-    bits = bits << 4 | static_cast<unsigned>(digits.find(c));
-    for (held += 4; held >= 6; held -= 6) out += letters[bits >> (held - 6) & 63];
-  }
-  if (held > 0) out += letters[bits << (6 - held) & 63];
-  while (out.size() % 4 != 0) out += '=';
-  return out;
+// The form in which a content security policy names a script that it lets run.
+std::string script_hash(std::string_view script) {
+  const std::string hex = sha256_hex(script);
+  std::string bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return concat(" 'sha256-", to_base64(bytes), "'");
 }
 
-std::string script_hash(std::string_view script) { return concat(" 'sha256-", base64_of_hex(sha256_hex(script)), "'"); }
-
 std::string head(const Page& page) {
-  return concat(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"", security_policy(page.live), "\">\n",
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<title>",
-      escape(page.title), "</title>\n<style>", page_css, "</style>\n<style id=\"chart-style\">", chart_css,
-      "</style>\n", page.live ? concat("<style>", live_css, "</style>\n") : "", "</head>\n");
+  return concat("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+                "<meta http-equiv=\"Content-Security-Policy\" content=\"", security_policy(page.live), "\">\n",
+                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+                "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"",
+                // Without a referrer a browser hides where a form comes from, also from our own server.
+                page.live ? "same-origin" : "no-referrer", "\">\n<title>", escape(page.title), "</title>\n<style>",
+                page_css, "</style>\n<style id=\"chart-style\">", chart_css, "</style>\n",
+                page.live ? concat("<style>", live_css, "</style>\n") : "", "</head>\n");
 }
 
 std::string trail(const Page& page) {
@@ -50,7 +42,10 @@ std::string header(const Page& page) {
   if (!page.subtitle.empty()) out += concat("<p class=\"subtitle\">", escape(page.subtitle), "</p>\n");
   if (!page.setup.empty()) out += concat("<p class=\"setup\">", escape(page.setup), "</p>\n");
   out += page.progress.text;
-  if (!page.verdict.empty()) out += concat("<p class=\"verdict\">", escape(page.verdict), "</p>\n");
+  if (!page.verdict.empty()) {
+    const std::string verdict = replace_all(escape(page.verdict), "p-value", "<span class=\"whole\">p-value</span>");
+    out += concat("<p class=\"verdict\">", verdict, "</p>\n");
+  }
   if (!page.detail.empty()) out += concat("<p class=\"detail\">", escape(page.detail), "</p>\n");
   if (!page.figures.empty()) {
     out += "<dl class=\"figures\">\n";
@@ -100,9 +95,9 @@ std::string footer(const Page& page) {
 }  // namespace
 
 std::string security_policy(bool live) {
-  return concat("default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; ",
-                live ? "connect-src 'self'; " : "", "script-src", script_hash(page_js),
-                live ? script_hash(live_js) : "");
+  return concat("default-src 'none'; base-uri 'none'; form-action ", live ? "'self'" : "'none'",
+                "; style-src 'unsafe-inline'; img-src data:; ", live ? "connect-src 'self'; " : "", "script-src",
+                script_hash(page_js), live ? script_hash(live_js) : "");
 }
 
 std::string render(const Page& page) {

@@ -133,8 +133,8 @@ bool host_is_allowed(std::string_view host, const std::string& served) {
 
 class HttpServer::Implementation : public httplib::Server {
  public:
-  Implementation(const ServerAddress& address, HttpServer::Handler handler)
-      : host_(address.host), handler_(std::move(handler)) {
+  Implementation(const ServerAddress& address, HttpServer::Handlers handlers)
+      : host_(address.host), handlers_(std::move(handlers)) {
     new_task_queue = [this] { return new BoundedQueue(busy_); };
     // The library's own setting lets two servers share a port.
     set_socket_options([](socket_t socket) {
@@ -199,19 +199,23 @@ class HttpServer::Implementation : public httplib::Server {
 
   void answer(const httplib::Request& request, httplib::Response& response) const {
     response.set_header("X-Content-Type-Options", "nosniff");
-    response.set_header("Referrer-Policy", "no-referrer");
+    response.set_header("Referrer-Policy", "same-origin");
     response.set_header("Cross-Origin-Resource-Policy", "same-origin");
     response.set_header("Cache-Control", "no-store");
     const auto fail = [&](int status) {
       response.status = status;
       response.set_content(concat(phrase(status), "\n"), "text/plain; charset=utf-8");
     };
-    if (is_foreign(request)) return fail(403);
-    if (request.method != "GET" && request.method != "HEAD") {
+    const bool is_post = request.method == "POST";
+    // Browsers name the origin of every form.
+    if (is_foreign(request) || (is_post && !request.has_header("Origin"))) return fail(403);
+    const std::string path = request.target.substr(0, request.target.find_first_of("?#"));
+    const bool known = is_post || request.method == "GET" || request.method == "HEAD";
+    const Answer found = !known ? Answer{.status = 405} : is_post ? handlers_.post(path) : handlers_.get(path);
+    if (found.status == 405) {
       response.set_header("Allow", "GET, HEAD");
       return fail(405);
     }
-    Answer found = handler_(request.target.substr(0, request.target.find_first_of("?#")));
     response.status = found.status;
     response.set_header("Content-Security-Policy",
                         concat(found.policy, found.policy.empty() ? "" : "; ", "frame-ancestors 'none'"));
@@ -221,19 +225,24 @@ class HttpServer::Implementation : public httplib::Server {
       response.status = 304;
       return;
     }
-    response.set_content(std::move(found.body), "text/html; charset=utf-8");
+    if (!found.moved_to.empty()) response.set_header("Location", found.moved_to);
+    if (!found.body) return;
+    response.set_content_provider(found.body->size(), "text/html; charset=utf-8",
+                                  [body = found.body](size_t from, size_t count, httplib::DataSink& sink) {
+                                    return sink.write(body->data() + from, count);
+                                  });
   }
 
   std::string host_;
-  HttpServer::Handler handler_;
+  HttpServer::Handlers handlers_;
   int port_ = 0;
   std::atomic<bool> stopping_ = false;
   std::atomic<int> busy_ = 0;
   std::thread thread_;
 };
 
-HttpServer::HttpServer(const ServerAddress& address, Handler handler)
-    : server_(std::make_unique<Implementation>(address, std::move(handler))) {}
+HttpServer::HttpServer(const ServerAddress& address, Handlers handlers)
+    : server_(std::make_unique<Implementation>(address, std::move(handlers))) {}
 HttpServer::~HttpServer() = default;
 int HttpServer::port() const { return server_->port(); }
 std::string HttpServer::link() const { return server_->link(); }

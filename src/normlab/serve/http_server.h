@@ -1,11 +1,12 @@
-// The HTTP server: GET and HEAD of pages, on few resources, whatever clients do.
+// The HTTP server: GET and HEAD of pages, POST of their forms, on few resources, whatever clients do.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
-#include "normlab/serve/pages.h"
+#include "normlab/serve/answer.h"
 
 namespace normlab {
 
@@ -25,7 +26,11 @@ bool host_is_allowed(std::string_view host, const std::string& served);
 class HttpServer {
  public:
   using Handler = std::function<Answer(const std::string& path)>;
-  HttpServer(const ServerAddress& address, Handler handler);  // UsageError when the port cannot be had
+  struct Handlers {
+    Handler get;
+    Handler post;  // of forms of our own pages; others are refused before
+  };
+  HttpServer(const ServerAddress& address, Handlers handlers);  // UsageError when the port cannot be had
   ~HttpServer();
 
   int port() const;

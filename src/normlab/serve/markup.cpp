@@ -48,6 +48,10 @@ Html anchor(const std::string& text, const std::string& address) {
   return {concat("<a href=\"", escape(address), "\">", escape(text), "</a>")};
 }
 
+Html post_form(const std::string& address, const std::string& text) {
+  return {concat("<form method=\"post\" action=\"", escape(address), "\"><button>", escape(text), "</button></form>")};
+}
+
 std::string loss_text(const std::optional<double>& loss) { return loss ? fixed(*loss, 4) : "\xE2\x80\x93"; }
 
 std::string percent(double share) { return concat(static_cast<int>(std::floor(100 * share + 1e-9)), " %"); }
@@ -58,8 +62,8 @@ Html progress_block(RunState state, double share, const std::vector<Html>& said)
   std::string line = concat("<strong>", percent(share), "</strong>");
   for (const Html& each : said)
     if (!each.text.empty()) line += concat(" \xC2\xB7 ", each.text);
-  return {concat("<div class=\"progress", state == RunState::running ? " running" : "", "\">", bar(share).text, "<p>",
-                 line, "</p></div>\n")};
+  return {concat("<div class=\"progress", state == RunState::running ? " running" : "", "\">", bar(share).text,
+                 "<div class=\"line\">", line, "</div></div>\n")};
 }
 
 Html entry_table(const std::vector<Entry>& entries, const std::string& what) {

@@ -18,6 +18,7 @@ Html bar(double share);
 Html state_mark(RunState state);
 Html time_mark(int64_t seconds);  // since 1970; "12 s ago" once the script runs
 Html anchor(const std::string& text, const std::string& address);
+Html post_form(const std::string& address, const std::string& text);  // a button
 
 std::string loss_text(const std::optional<double>& loss);  // 1.2345, or a dash
 std::string percent(double share);                         // "42 %"; 100 only at the end

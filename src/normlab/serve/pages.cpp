@@ -4,11 +4,10 @@
 #include <ctime>
 
 #include "normlab/base/error.h"
-#include "normlab/base/file.h"
 #include "normlab/base/sha256.h"
 #include "normlab/base/text.h"
+#include "normlab/serve/inspect_page.h"
 #include "normlab/serve/list_page.h"
-#include "normlab/serve/markup.h"
 #include "normlab/serve/run_page.h"
 #include "normlab/serve/study_page.h"
 
@@ -18,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto look_interval_of_pages = std::chrono::milliseconds(900);
-constexpr double active_seconds = 2.0, idle_seconds = 4.0;
 constexpr int share_of_core = 20;  // one part in twenty
 constexpr size_t most_kept = 16;
 
@@ -37,7 +35,8 @@ Page message_page(const std::string& title, const std::string& message, bool liv
 }
 
 Answer not_found() {
-  return {.status = 404, .body = render(message_page("Not found", "There is no run or study at this address.", false))};
+  return {.status = 404,
+          .body = shared_text(render(message_page("Not found", "There is no run or study at this address.", false)))};
 }
 
 // Of this thread: on a busy machine a page takes long without costing much.
@@ -71,9 +70,8 @@ std::string Pages::fingerprint(const Target& target, const HeldLocks& locks) {
     case Target::Kind::study:
       return studies_.fingerprint(target.folder, locks);
     case Target::Kind::run:
-      return RunSummaries::fingerprint(target.folder, locks);
-    case Target::Kind::inspect:
-      return text_of(stamp_of(target.folder / "inspect.html"));
+      return concat(RunSummaries::fingerprint(target.folder, locks), text_of(stamp_of(target.folder / "inspect.html")));
+    case Target::Kind::inspect:  // is not kept
     case Target::Kind::list:
       break;
   }
@@ -84,32 +82,16 @@ std::string Pages::fingerprint(const Target& target, const HeldLocks& locks) {
   return text;
 }
 
-Answer Pages::inspect_answer(const fs::path& run) const {
-  const fs::path file = run / "inspect.html";
-  const std::string name = folder_.relative(run);
-  std::error_code problem;
-  if (fs::is_regular_file(file, problem) && folder_.holds(file))
-    return {.body = read_file(file), .policy = security_policy(false), .next_look = idle_seconds};
-  Page page = message_page(concat("Attention of ", name.empty() ? folder_.name() : name),
-                           "This run has not been inspected yet. The command below writes the page, which then appears "
-                           "here.",
-                           true);
-  page.trail = {{folder_.name(), "/"}, {name.empty() ? "run" : name, run_address(name)}};
-  page.sections.push_back({"Inspect it", "", {code_block(concat("normlab inspect '", run.string(), "'"))}});
-  return {.body = render(page), .next_look = active_seconds};
-}
-
 Answer Pages::make(const Target& target, const HeldLocks& locks) {
-  if (target.kind == Target::Kind::inspect) return inspect_answer(target.folder);
   const Summaries summaries{runs_, studies_};
   try {
-    const LivePage made = target.kind == Target::Kind::list
-                              ? list_page(folder_, find_folders(folder_), summaries, locks)
-                          : target.kind == Target::Kind::study ? study_page(folder_, target.folder, summaries, locks)
-                                                               : run_page(folder_, target.folder, summaries, locks);
-    return {.body = render(made.page), .next_look = made.active ? active_seconds : idle_seconds};
+    const LivePage made =
+        target.kind == Target::Kind::list    ? list_page(folder_, find_folders(folder_), summaries, locks)
+        : target.kind == Target::Kind::study ? study_page(folder_, target.folder, summaries, locks)
+                                             : run_page(folder_, target.folder, summaries, locks, inspections_);
+    return {.body = shared_text(render(made.page)), .next_look = made.active ? active_seconds : idle_seconds};
   } catch (const std::exception& error) {  // also of a run that is being made or deleted: the page looks again
-    return {.body = render(message_page(folder_.relative(target.folder), error.what(), true)),
+    return {.body = shared_text(render(message_page(folder_.relative(target.folder), error.what(), true))),
             .next_look = active_seconds};
   }
 }
@@ -120,9 +102,18 @@ void Pages::forget_least_used() {
                                [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
 }
 
+Answer Pages::post(const std::string& path) {
+  const auto target = target_of(path);
+  if (!target) return not_found();
+  if (target->kind != Target::Kind::inspect) return {.status = 405};
+  if (may_inspect(folder_, target->folder, inspections_)) inspections_.start(target->folder);
+  return {.status = 303, .moved_to = path};
+}
+
 Answer Pages::get(const std::string& path) {
   const auto target = target_of(path);
   if (!target) return not_found();
+  if (target->kind == Target::Kind::inspect) return inspect_answer(folder_, target->folder, inspections_);
   const std::lock_guard lock(mutex_);
   const Clock::time_point start = Clock::now();
   Kept& kept = kept_[path];
@@ -134,7 +125,7 @@ Answer Pages::get(const std::string& path) {
   std::string now = fingerprint(*target, locks);
   if (kept.answer.tag.empty() || now != kept.fingerprint) {
     kept.answer = make(*target, locks);
-    kept.answer.tag = tag_of(kept.answer.body);
+    kept.answer.tag = tag_of(*kept.answer.body);
     kept.fingerprint = std::move(now);
   }
   kept.looked = Clock::now();

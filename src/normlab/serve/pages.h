@@ -6,27 +6,25 @@
 #include <mutex>
 #include <string>
 
+#include "normlab/serve/answer.h"
+#include "normlab/serve/inspections.h"
 #include "normlab/serve/study_summary.h"
 
 namespace normlab {
-
-struct Answer {
-  int status = 200;
-  std::string body = {};
-  std::string tag = {};     // changes with the body
-  std::string policy = {};  // a content security policy beside the page's own
-  double next_look = 5.0;   // seconds after which a page should ask again
-};
 
 // Safe to call from several threads: one page is made at a time, and a page that costs much processor time is made anew
 // only after twenty times as long, so that open pages take at most a twentieth of one core from trainings.
 class Pages {
  public:
-  explicit Pages(const std::filesystem::path& folder) : folder_(folder), runs_(folder_), studies_(folder_) {}
+  // `compute` makes pages of `normlab inspect` for readers who ask; null: they get the command.
+  explicit Pages(const std::filesystem::path& folder, Inspections::Compute compute = nullptr)
+      : folder_(folder), runs_(folder_), studies_(folder_), inspections_(std::move(compute)) {}
 
   // `path` is that of the address, with its escapes and without a query: "/", "/study/...", "/run/...",
   // "/inspect/...".
   Answer get(const std::string& path);
+  // A button: starts the inspection at "/inspect/..." and sends the reader there.
+  Answer post(const std::string& path);
   const ServedFolder& folder() const { return folder_; }
 
  private:
@@ -46,13 +44,13 @@ class Pages {
   std::optional<Target> target_of(const std::string& path) const;
   std::string fingerprint(const Target& target, const HeldLocks& locks);
   Answer make(const Target& target, const HeldLocks& locks);
-  Answer inspect_answer(const std::filesystem::path& run) const;
   void forget_least_used();
 
   ServedFolder folder_;
   std::mutex mutex_;
   RunSummaries runs_;
   StudySummaries studies_;
+  Inspections inspections_;
   std::map<std::string, Kept> kept_;
 };
 

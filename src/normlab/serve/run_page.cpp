@@ -5,6 +5,7 @@
 #include "normlab/base/prose.h"
 #include "normlab/base/text.h"
 #include "normlab/report/svg.h"
+#include "normlab/serve/inspect_page.h"
 #include "normlab/serve/markup.h"
 #include "normlab/serve/run_curves.h"
 #include "normlab/study/run/study_folder.h"
@@ -37,11 +38,13 @@ std::vector<KeyFigure> figures_of(const RunSummary& summary) {
   return figures;
 }
 
-Html progress_of(const ServedFolder& folder, const fs::path& run, const RunSummary& summary) {
+Html progress_of(const ServedFolder& folder, const fs::path& run, const RunSummary& summary,
+                 const Inspections& inspections) {
   std::vector<Html> said = {state_mark(summary.state), plain(concat("step ", summary.step, " of ", summary.max_steps))};
   if (const auto left = summary.seconds_left()) said.push_back(plain(concat("about ", spoken_time(*left), " left")));
   if (summary.changed > 0) said.push_back({concat("last row ", time_mark(summary.changed).text)});
-  said.push_back(anchor("inspect its attention", inspect_address(folder.relative(run))));
+  const std::string address = inspect_address(folder.relative(run)), words = "inspect its attention";
+  said.push_back(may_inspect(folder, run, inspections) ? post_form(address, words) : anchor(words, address));
   return progress_block(summary.state, summary.share(), said);
 }
 
@@ -52,7 +55,8 @@ std::string setup_of(const Config& config) {
 
 }  // namespace
 
-LivePage run_page(const ServedFolder& folder, const fs::path& run, Summaries summaries, const HeldLocks& locks) {
+LivePage run_page(const ServedFolder& folder, const fs::path& run, Summaries summaries, const HeldLocks& locks,
+                  const Inspections& inspections) {
   if (!files_are_inside(folder, run)) throw DataError(folder.relative(run), "a link leads out of the folder.");
   const RunSummary summary = summaries.runs.of(run, locks);
   const std::string name = folder.relative(run);
@@ -68,7 +72,7 @@ LivePage run_page(const ServedFolder& folder, const fs::path& run, Summaries sum
                         .wide = true,
                         .live = true,
                         .trail = trail_of(folder, run),
-                        .progress = progress_of(folder, run, summary)},
+                        .progress = progress_of(folder, run, summary, inspections)},
                .active = summary.state == RunState::running};
   Page& page = out.page;
   if (!summary.problem.empty()) page.notices.push_back(summary.problem);
@@ -81,8 +85,8 @@ LivePage run_page(const ServedFolder& folder, const fs::path& run, Summaries sum
     if (!charts.steps.empty()) page.sections.push_back({"Steps", "", {columns(charts.steps)}});
     if (!charts.diagnostics.empty())
       page.sections.push_back({"Diagnostics",
-                               "What the probes measured, one curve per layer; the definitions are in normlab inspect "
-                               "--help, all values in metrics.jsonl.",
+                               "What the probes measured, one curve per layer. normlab config explain metrics defines "
+                               "them; metrics.jsonl has all values.",
                                {columns(charts.diagnostics)}});
   }
   page.sections.push_back({"Set-up", "", {collapsed("config.toml", code_block(to_toml(config)))}});
