@@ -87,6 +87,16 @@ def test_config_explains_every_key():
     assert "'norm.p'" in run("config", "explain", "norm.pp", check=2).stderr
 
 
+def test_config_explains_what_is_measured():
+    everything = run("config", "explain", "metrics", check=0).stdout
+    names = re.findall(r"^  ([a-z]+/\w+) {2,}\S", everything, re.MULTILINE)
+    assert len(names) > 30 and {"attn/entropy", "grad/w_q", "update/angle_w_k", "stream/norm"} <= set(names)
+    one = run("config", "explain", "attn/entropy", check=0).stdout
+    assert "H_i = -sum_j A_ij ln A_ij" in one
+    assert "as the softmax reads them" in everything
+    assert "grad/w_q" not in one
+
+
 def test_config_later_settings_win(tmp_path):
     for name, lr in [("a", 0.1), ("b", 0.2)]:
         (tmp_path / name).write_text(f"[optim]\nlr = {lr}\n")

@@ -9,7 +9,6 @@ import struct
 import subprocess
 import termios
 import fcntl
-import time
 
 import pytest
 from conftest import BINARY, ROOT, TINY, run, train
@@ -166,12 +165,14 @@ def on_a_terminal(columns, *arguments):
 def test_help_fits_a_terminal(verb):
     for lines in (on_a_terminal(80, verb, "--help"), run(verb, "--help", env={"COLUMNS": "80"}, check=0).stdout):
         assert len(lines) > 100 and max(map(len, lines.splitlines())) <= 80
+        assert len(lines.splitlines()) <= 50  # a screen
     assert max(map(len, on_a_terminal(60, verb, "--help").splitlines())) <= 66  # a long word is not broken
 
 
 @pytest.mark.parametrize("arguments", [
     ["plan", "-c", ROOT / "recipes/scaling-paper.toml", "--vocab", 50257, "--speed", "1e14", "--machines", 64],
-    ["schemes", "lp"], ["schemes"], ["doctor"]], ids=lambda arguments: arguments[0])
+    ["schemes", "lp"], ["schemes"], ["doctor"], ["config", "explain", "norm.gain_init", "matched", "metrics"]],
+    ids=lambda arguments: arguments[0])
 def test_output_fits_a_terminal(arguments):
     lines = on_a_terminal(80, *arguments).splitlines()
     assert lines and [line for line in lines if len(line) > 80 and " " in line.strip()] == []
@@ -195,7 +196,7 @@ def test_a_large_study_is_planned_within_seconds(text, tmp_path):
     done = run("compare", "--data", text, "--dry-run", "--json", "--set", "norm.scheme=lp", f"norm.p={p}",
                f"optim.lr={[i * 1e-4 for i in range(1, 11)]}", "optim.min_lr=0", *TINY, check=0)
     assert json.loads(done.stdout)["trials"] == 30000
-    assert cpu_seconds() - start < 10  # two threads measure the speed for up to two seconds each
+    assert cpu_seconds() - start < 10  # of two threads: five seconds
 
 
 def test_a_text_of_a_gigabyte_is_planned_within_seconds(text, tmp_path):
@@ -220,10 +221,10 @@ def test_a_text_of_a_gigabyte_is_planned_within_seconds(text, tmp_path):
 
 
 def test_the_speed_of_a_large_model_is_measured_within_seconds(text):
-    start = time.monotonic()
+    start = cpu_seconds()
     run("compare", "--data", text, "--dry-run", "--set", "norm.scheme=[none,qknorm]", "model.d_model=768",
         "model.n_heads=12", "model.n_layers=12", "model.seq_len=128", "train.batch_size=64", "data.fold=[0]", check=0)
-    assert time.monotonic() - start < 60  # ten steps would take ten minutes
+    assert cpu_seconds() - start < 10  # of two threads; ten steps would take ten minutes
 
 
 def test_a_long_training_says_so_and_shows_progress_at_once(text, tmp_path):

@@ -218,7 +218,7 @@ void add_compare(CLI::App& app, Exit& exit) {
                    "with --budget: schemes to compare, the first is the baseline; default none,qknorm,lp,rms")
       ->delimiter(',')
       ->type_name("NAME,...");
-  verb->add_option("-j,--jobs", options->jobs, "trials in parallel; default: as many as the cores allow")
+  verb->add_option("-j,--jobs", options->jobs, "trials in parallel; default: what the cores allow")
       ->check(whole_number(1, 4096))
       ->type_name("N");
   verb->add_option("--threads-per-trial", options->config.threads, "threads per trial (train.threads); default 1")
@@ -228,8 +228,8 @@ void add_compare(CLI::App& app, Exit& exit) {
       ->type_name("N");
   verb->add_flag("--dry-run", options->dry_run, "show the plan and the time it will take; write nothing");
   verb->add_flag("--prepare", options->prepare, "create the folder and run nothing, for `normlab trial`");
-  verb->add_flag("--serve", options->serve, "show the study in the browser while it runs (`normlab serve`)");
-  verb->add_flag("--json", options->json, "print a summary, or the plan, as JSON on standard output");
+  verb->add_flag("--serve", options->serve, "show the study in the browser while it runs");
+  verb->add_flag("--json", options->json, "print a summary, or the plan, as JSON");
   verb->add_flag("-q,--quiet", options->quiet, "no progress");
   verb->footer(
       "A study is a configuration in which a list means: try each of these. data.fold and train.seed may be lists "
@@ -239,7 +239,6 @@ void add_compare(CLI::App& app, Exit& exit) {
       "  normlab compare --data my.txt --budget 15m\n"
       "  normlab compare --config recipes/lp-shakespeare-quick.toml --out studies/quick\n"
       "  normlab compare --config recipes/lp-shakespeare-small.toml --dry-run\n"
-      "  normlab compare -c recipes/lp-shakespeare-small.toml --set norm.gain_init=matched --out studies/matched\n"
       "  normlab compare -c recipes/shakespeare-cpu.toml --set norm.scheme=[none,qknorm] data.fold=[0,5,9] -o "
       "studies/qk\n"
       "  normlab compare studies/quick\n"

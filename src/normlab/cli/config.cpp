@@ -6,6 +6,7 @@
 
 #include "normlab/base/text.h"
 #include "normlab/cli/verbs.h"
+#include "normlab/record/quantities.h"
 
 namespace normlab {
 namespace {
@@ -51,18 +52,39 @@ std::vector<std::string> attributes_of(const Field& field) {
   return lines;
 }
 
+void print_indented(const std::string& text) { print_labelled("", text, 2); }
+
 void explain(const Field& field) {
   std::vector<std::string> defaults = defaults_of_schemes(field);
   defaults.insert(defaults.begin(), field.get());
-  print_line(
-      concat(field.key, "\n  ", field.doc, "\n  expected: ", field.expected, "\n  default: ", join(defaults, "; ")));
-  for (const auto& [word, meaning] : field.meanings) print_line(concat("  ", word, ": ", meaning));
-  for (const std::string& line : attributes_of(field)) print_line(concat("  ", line));
+  print_line(field.key);
+  for (const std::string& line :
+       {field.doc, concat("expected: ", field.expected), concat("default: ", join(defaults, "; "))})
+    print_indented(line);
+  for (const auto& [word, meaning] : field.meanings) print_indented(concat(word, ": ", meaning));
+  for (const std::string& line : attributes_of(field)) print_indented(line);
   if (field.read_when.empty()) return;
   Config config;
   const std::vector<std::string> schemes = schemes_that_read(config, field.key);
   if (!schemes.empty() && schemes.size() < catalogue().size())
-    print_line(concat("  Schemes that read it: ", join(schemes, ", "), "."));
+    print_indented(concat("Schemes that read it: ", join(schemes, ", "), "."));
+}
+
+// What the probes measure: all of it for `metrics`, or one quantity such as attn/entropy; false where there is none.
+bool explain_quantity(const std::string& word) {
+  constexpr size_t indent = 26;
+  const bool all = word == "metrics";
+  if (all) print_wrapped(split(definitions(), '\n').front());
+  bool found = all;
+  for (const QuantityRow& row : quantities()) {
+    const std::string name = concat(row.group, "/", row.key);
+    if (all) print_labelled(concat("  ", name), row.definition, indent);
+    if (name != word) continue;
+    found = true;
+    print_line(concat(name, ", measured with probe.every"));
+    print_indented(row.definition);
+  }
+  return found;
 }
 
 // A word among the values of some key, such as `matched`; false where there is none.
@@ -70,7 +92,11 @@ bool explain_word(const FieldList& list, const std::string& word) {
   bool found = false;
   for (const Field& field : list.fields())
     for (const auto& [known, meaning] : field.meanings)
-      if (known == word) found = true, print_line(concat(word, ", a value of ", field.key, "\n  ", meaning));
+      if (known == word) {
+        found = true;
+        print_line(concat(word, ", a value of ", field.key));
+        print_indented(meaning);
+      }
   return found;
 }
 
@@ -117,15 +143,15 @@ void add_config(CLI::App& app, Exit&) {
   });
 
   auto keys_wanted = std::make_shared<std::vector<std::string>>();
-  auto* explain_verb =
-      verb->add_subcommand("explain", "what a key, or a word such as matched, means; defaults of each scheme, range");
+  auto* explain_verb = verb->add_subcommand(
+      "explain", "what a key, a word such as matched, or a metric means; range, defaults of schemes");
   explain_verb->add_option("key", *keys_wanted)->required()->type_name("KEY");
   explain_verb->callback([keys_wanted] {
     Config config;
     config.norm = find_scheme("none");
     const FieldList list = fields(config);
     for (const std::string& key : *keys_wanted)
-      if (!explain_word(list, key)) explain(list.at(key, "config explain"));
+      if (!explain_word(list, key) && !explain_quantity(key)) explain(list.at(key, "config explain"));
   });
 
   auto markdown = std::make_shared<bool>(false);
@@ -140,7 +166,8 @@ void add_config(CLI::App& app, Exit&) {
   });
   verb->footer(
       "Examples:\n  normlab config print --config recipes/shakespeare.toml --set norm.scheme=lp\n"
-      "  normlab config explain norm.p optim.lr matched");
+      "  normlab config explain norm.p optim.lr matched\n"
+      "  normlab config explain metrics");
 }
 
 }  // namespace normlab

@@ -192,7 +192,7 @@ void add_score(CLI::App& app, Exit& exit) {
   verb->footer(
       "Examples:\n  normlab score --reference test.en translated.en\n"
       "  normlab score -r test.en -m bleu --tokenize intl baseline.en ours.en --json\n"
-      "  normlab score -r test.zh -m bleu -m chrf --tokenize zh --sentence translated.zh");
+      "  normlab score -r test.zh -m bleu --tokenize zh --sentence translated.zh");
   verb->callback([options, verb, &exit] {
     require_something_to_test(*options, *verb);
     const Scoring scoring(*options, chosen_metrics(*options, *verb));

@@ -51,11 +51,11 @@ void add_bleu_options(CLI::App& verb, ScoreOptions& options) {
                   concat("tokenisation of BLEU, default 13a; one of ", score_tokenizer_names()))
       ->type_name("NAME")
       ->group(group);
-  verb.add_option("--spm-model", options.spm_model, "SentencePiece model of spm, flores101, flores200 or spBLEU-1K")
+  verb.add_option("--spm-model", options.spm_model, "SentencePiece model of the last four")
       ->type_name("FILE")
       ->group(group);
   verb.add_flag("--lowercase", options.settings.lowercase, "lower-case the text; BLEU, not multi-bleu")->group(group);
-  verb.add_option("--smooth", options.smoothing, "of BLEU without matches: exp (default), floor, add-k or none")
+  verb.add_option("--smooth", options.smoothing, "without matches: exp (default), floor, add-k or none")
       ->type_name("NAME")
       ->group(group);
   verb.add_option("--smooth-value", options.settings.bleu.value, "of floor (default 0.1) and add-k (default 1)")
@@ -71,8 +71,7 @@ void add_chrf_options(CLI::App& verb, ScoreOptions& options) {
       ->check(whole_number(0, 100))
       ->type_name("N")
       ->group(group);
-  verb.add_option("--chrf-word-order", settings.chrf_word_order,
-                  "longest n-grams of words, default 0 for chrf and 2 for chrf++")
+  verb.add_option("--chrf-word-order", settings.chrf_word_order, "longest n-grams of words, default 0; of chrf++ 2")
       ->check(whole_number(0, 100))
       ->type_name("N")
       ->group(group);
@@ -82,8 +81,7 @@ void add_chrf_options(CLI::App& verb, ScoreOptions& options) {
       ->group(group);
   verb.add_flag("--chrf-lowercase", settings.chrf_lowercase, "lower-case the text")->group(group);
   verb.add_flag("--chrf-whitespace", settings.chrf_whitespace, "count white space as characters")->group(group);
-  verb.add_flag("--chrf-eps-smoothing", settings.chrf.eps_smoothing,
-                "average over all orders, as chrF++.py does, not only those that both sides have")
+  verb.add_flag("--chrf-eps-smoothing", settings.chrf.eps_smoothing, "average over all orders, as chrF++.py does")
       ->group(group);
 }
 
@@ -94,8 +92,7 @@ void add_ter_options(CLI::App& verb, ScoreOptions& options) {
   TerWords& ter = options.settings.ter;
   verb.add_flag("--ter-normalized", ter.normalized, "Tercom's tokenisation instead of unchanged words")->group(group);
   verb.add_flag("--ter-no-punct", ter.no_punct, "remove punctuation")->group(group);
-  verb.add_flag("--ter-asian-support", ter.asian, "also apply the two above to Asian characters and punctuation")
-      ->group(group);
+  verb.add_flag("--ter-asian-support", ter.asian, "apply the two above to Asian characters too")->group(group);
   verb.add_flag("--ter-case-sensitive", ter.case_sensitive, "keep the case; default: the text is lower-cased")
       ->group(group);
 }
@@ -122,10 +119,10 @@ void ScoreOptions::add_to(CLI::App& verb) {
   verb.add_option("outputs", outputs, "translations to score, - for standard input; the first is the baseline")
       ->required()
       ->type_name("FILE");
-  verb.add_option("-m,--metric", metrics, "bleu, chrf, chrf++, ter or multi-bleu; repeat it for several; default: all")
+  verb.add_option("-m,--metric", metrics, "bleu, chrf, chrf++, ter or multi-bleu; default: all")
       ->allow_extra_args(false)
       ->type_name("METRIC");
-  verb.add_flag("--sentence", sentence, "score every line instead of the whole text; BLEU with effective order");
+  verb.add_flag("--sentence", sentence, "score every line; BLEU with effective order");
   verb.add_flag("--json", json, "machine-readable output");
   add_bleu_options(verb, *this);
   add_chrf_options(verb, *this);

@@ -53,11 +53,9 @@ const QuantityRow& row_of(Quantity quantity) { return quantity_rows[static_cast<
 
 std::string definitions() {
   std::string out =
-      "What is measured. S are the logits as the softmax reads them: with scale, gain and soft-cap, before the mask "
-      "is\n"
-      "added; A = softmax(S) before dropout. A row is one query of one head; n_i is how many keys query i sees, and "
-      "rows\n"
-      "that see only one key count for S but not for rows. A layer's value is over all its heads.\n";
+      "S are the logits as the softmax reads them: with scale, gain and soft-cap, before the mask "
+      "is added; A = softmax(S) before dropout. A row is one query of one head; n_i is how many keys query i sees, and "
+      "rows that see only one key count for S but not for rows. A layer's value is over all its heads.\n";
   for (const QuantityRow& row : quantity_rows) {
     const std::string name = concat(row.group, "/", row.key);
     out += concat("  ", name, std::string(name.size() < 22 ? 22 - name.size() : 1, ' '), row.definition, "\n");

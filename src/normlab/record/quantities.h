@@ -52,7 +52,7 @@ struct QuantityRow {
 // In the order of the enumerators.
 std::span<const QuantityRow> quantities();
 const QuantityRow& row_of(Quantity quantity);
-// All rows as lines of text, for --help.
+// A line that explains the symbols, and one for each row.
 std::string definitions();
 
 // One value. Head -1: of the whole layer. Layer -1: of the whole model.

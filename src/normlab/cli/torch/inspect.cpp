@@ -218,11 +218,11 @@ void add_inspect(CLI::App& app, Exit& exit) {
   add_device(*verb, options->device);
   add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer(
-      concat("Examples:\n"
-             "  normlab inspect runs/lp3\n"
-             "  normlab inspect runs/gl-en\n"
-             "  normlab inspect runs/lp3 --text play.txt --head 0.1 --head 2.3 --out play.html\n",
-             definitions()));
+      "Examples:\n"
+      "  normlab inspect runs/lp3\n"
+      "  normlab inspect runs/gl-en\n"
+      "  normlab inspect runs/lp3 --text play.txt --head 0.1 --head 2.3 --out play.html\n"
+      "`normlab config explain metrics` defines what is measured.");
   verb->callback([options, &exit] { exit = inspect_model(*options); });
 }
 

@@ -203,8 +203,8 @@ void add_train(CLI::App& app, Exit& exit) {
       "  normlab train --config recipes/shakespeare-cpu.toml --out runs/plain\n"
       "  normlab train -c recipes/shakespeare-cpu.toml --set norm.scheme=lp norm.p=2.5 data.fold=3 --out runs/lp\n"
       "  normlab train runs/lp --resume\n"
-      "--set probe.every=50 measures attention, gradients and updates during training; `normlab inspect --help` "
-      "defines them.\n"
+      "--set probe.every=50 measures attention, gradients and updates during training; `normlab config explain "
+      "metrics` defines them.\n"
       "mpirun -n 4 normlab train ... trains one model on four processes, which may be on other machines "
       "(docs/clusters.md).\n"
       "Ctrl-C saves and exits with 75; a second Ctrl-C ends immediately. SIGUSR2 saves and continues.");

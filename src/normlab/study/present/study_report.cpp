@@ -100,7 +100,7 @@ std::vector<Part> parts_of(const ChartInput& input, const std::vector<Group>& gr
   if (!charts.stability.empty())
     parts.push_back(
         {"How stable is it?",
-         "Largest logits and entropies are those of the probes; the definitions are in normlab inspect --help."});
+         "Largest logits and entropies are those of the probes; normlab config explain metrics defines them."});
   for (const Figure& each : charts.stability) parts.back().figures.push_back(&each);
   if (!charts.gains.empty()) parts.push_back({"What the gains learn", ""});
   for (const Figure& each : charts.gains) parts.back().figures.push_back(&each);
