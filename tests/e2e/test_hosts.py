@@ -105,9 +105,9 @@ class Hosts:
         script.chmod(0o755)
         return script
 
-    def start(self, *words):
-        return subprocess.Popen([str(word) for word in self.command(*words)], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+    def start(self, *words, stdout=subprocess.DEVNULL):
+        return subprocess.Popen([str(word) for word in self.command(*words)], stdout=stdout, stderr=subprocess.PIPE,
+                                text=True)
 
     def cut_while(self, process):
         """Cuts off the last host and waits for what the job says of it, and for its end."""
@@ -116,8 +116,9 @@ class Hosts:
         start = time.time()
         while f"rank {last} on {lost} has not been heard" not in (line := process.stderr.readline()):
             assert line and time.time() - start < 10
-        process.communicate(timeout=60)
-        assert process.returncode != 0
+        # Not until the end of its output: a daemon of MPI may stay on the lost host and hold it open.
+        assert process.wait(timeout=60) != 0
+        process.stderr.close()
         self.reconnect(lost)
 
 
@@ -165,7 +166,7 @@ def test_a_study_on_hosts_and_a_cut_cable(text, tmp_path, count):
         assert all(after[file] == time for file, time in before.items() if file.startswith(f"{trial}/"))
 
 
-# On one core, 128 tokens take about as long as the gradients at 1 Gbit/s.
+# On one core, the backward pass of 768 tokens takes about as long as the gradients at 1 Gbit/s.
 MODEL = """
 [model]
 n_layers = 4
@@ -173,19 +174,21 @@ n_heads = 4
 d_model = 256
 seq_len = 128
 [train]
-batch_size = 2
+batch_size = 12
 """
 
 
-def test_sums_are_hidden_behind_the_backward_pass(tmp_path):
+def test_sums_are_partly_hidden_behind_the_backward_pass(tmp_path):
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(MODEL)
     with Hosts(2, tmp_path) as hosts:
         if not hosts.limited:
             pytest.skip("this kernel has neither netem nor tbf: the network has no limit")
-        process = hosts.start("bench", "ranks", "--config", recipe, "--repeat", 6, "--json")
+        process = hosts.start("bench", "ranks", "--config", recipe, "--repeat", 6, "--json",
+                              stdout=subprocess.PIPE)
         out, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     got = json.loads(out)
     print(json.dumps(got))
-    assert got["step_over_larger"] <= 1.15 and got["hidden_share"] > 0.5
+    assert got["hidden_share"] > 0.3  # docs/clusters.md has what a quiet machine gives
+    assert 0.9e8 < got["bandwidth"] < 1.3e8  # every byte is sent once

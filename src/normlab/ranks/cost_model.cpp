@@ -1,11 +1,13 @@
 #include "normlab/ranks/cost_model.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace normlab {
 
 double seconds_of_sums(const RankCosts& costs, int ranks) {
-  return 2.0 * (ranks - 1) * (costs.latency + costs.gradient_bytes / ranks / costs.bandwidth);
+  const double bytes = 2.0 * (ranks - 1) / ranks * costs.gradient_bytes;
+  return 2.0 * std::ceil(std::log2(ranks)) * costs.latency + bytes / costs.bandwidth;
 }
 
 double seconds_of_step(const RankCosts& costs, int ranks) {

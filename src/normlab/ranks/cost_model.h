@@ -13,7 +13,7 @@ struct RankCosts {
   double latency = 0.0;         // seconds of a message without content
 };
 
-// A ring: in 2 (n - 1) rounds each rank sends and receives an n-th of the gradients.
+// Rabenseifner's algorithm: 2 log2(n) messages, in which a rank sends and receives 2 (n - 1)/n times the gradients.
 double seconds_of_sums(const RankCosts& costs, int ranks);
 
 // compute + what of the early sums does not fit beside it + the late sums.

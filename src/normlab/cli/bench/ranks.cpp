@@ -120,8 +120,12 @@ Exit bench_ranks(const RanksOptions& options, RankGroup* ranks) {
   costs.latency = options.latency > 0.0 || !ranks ? options.latency : times.message / 2;
   costs.bandwidth = options.bandwidth;
   if (costs.bandwidth == 0.0) {  // so that the sums take as long as they did
-    const double sending = std::max(1e-9, times.sums - 2.0 * (size - 1) * costs.latency);
-    costs.bandwidth = 2.0 * (size - 1) * costs.gradient_bytes / size / sending;
+    costs.bandwidth = 1.0;
+    RankCosts silent = costs;
+    silent.gradient_bytes = 0.0;
+    const double sending = std::max(1e-9, times.sums - seconds_of_sums(silent, size));
+    silent = costs, silent.latency = 0.0;
+    costs.bandwidth = seconds_of_sums(silent, size) / sending;
   }
   const Table table = projection(costs);
   Json out = ranks ? measured_json(times, costs, size) : Json{{"compute_seconds", times.compute}};
