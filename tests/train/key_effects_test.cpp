@@ -118,10 +118,12 @@ const std::map<std::string, Words> enabling_of_translators = {
 };
 
 // Accepted, and out of reach here: ScaleNorm's epsilon is the least norm it divides by, and the stream's are far
-// larger; a translator with dyt, after ten steps, has hypotheses of one length only.
+// larger; a translator with dyt, after ten steps, has hypotheses of one length only; llama3 scales waves longer than
+// model.rope_original_len, 8192, of which a window of 16 tokens sees next to nothing.
 const std::set<std::string> not_felt = {"norm.scheme=fixnorm norm.sublayer_eps=0.1",
                                         "norm.scheme=scalenorm norm.sublayer_eps=0.1",
-                                        "norm.scheme=dyt translation.length_penalty=2"};
+                                        "norm.scheme=dyt translation.length_penalty=2",
+                                        "norm.scheme=dyt model.positions=rope model.rope_scaling=llama3"};
 
 // The other values of a field: names of a choice, the other flag, or what is listed above.
 Words other_values(const Field& field) {
