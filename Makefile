@@ -72,7 +72,7 @@ deb: build  ## write a Debian package of the program and of the library for C in
 	@flock build/lock cmake --build build -j $(JOBS) --target normlab normlab_c
 	@tools/make_deb.sh build dist
 
-# All three bear the date of the last commit, so that two builds give the same bytes.
+# All three bear the date of the last commit.
 dist: archive torchvenv deb  ## write source archive, wheel and Debian package into dist
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(MAKE) --no-print-directory wheel PYTHON="$(TORCH_VENV)/bin/python"
 
@@ -86,7 +86,7 @@ quick: libtorch  ## build everything and run the unit tests, without the slow on
 	@$(BUILD)
 	ctest --test-dir build --output-on-failure --no-tests=error -j2 -LE slow
 
-torture: libtorch venv  ## a fault at every call of a training, a study killed for ten minutes, random cases: an hour
+torture: libtorch venv deb  ## a fault at every call of a training, a study killed for ten minutes, random cases: an hour
 	@# Where Slurm cannot be installed, its test is skipped, with that reason.
 	@tools/install_packages.sh torture || true
 	@$(BUILD) --target normlab normlab_faults core_tests
@@ -94,7 +94,7 @@ torture: libtorch venv  ## a fault at every call of a training, a study killed f
 	NORMLAB_TORTURE=1 NORMLAB_BINARY="$(CURDIR)/build/normlab" "$(VENV)/bin/python" -m pytest -q -n 2 \
 	    tests/e2e/test_long_haul.py tests/e2e/test_fault_injection.py tests/e2e/test_hosts.py \
 	    tests/e2e/test_slurm.py
-	$(MAKE) deb && tools/try_deb.sh dist/normlab_*.deb || [ $$? = 77 ]
+	tools/try_deb.sh dist/normlab_*.deb || [ $$? = 77 ]
 
 fuzz: packages  ## run each fuzzer for MINUTES=10
 	@tools/install_packages.sh test

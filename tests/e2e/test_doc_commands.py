@@ -23,6 +23,7 @@ GENERATED = {"docs/command-line.md", "docs/configuration.md"}  # test_docs.py co
 # Commands that are not run, and why. What stands for them in the sandbox is there before the first command.
 NOT_RUN = {
     r"pip install \.": "builds the project",
+    r"pip install --target .*": "downloads gigabytes",
     r"make (\w+)": "builds the project; `make -n` says whether there is such a target",
     r"cmake --workflow --preset (\w+)": "builds the project; CMakePresets.json must name the preset",
     r"ctest --test-dir build -R \w+": "the unit tests have a target of their own",
@@ -76,7 +77,7 @@ def not_run(command):
 def kind_of(block):
     if block.language == "toml":
         return "toml"
-    if block.language in ("cpp", "python", "text"):  # tests/python runs what is Python
+    if block.language in ("c", "cpp", "python", "text"):  # tests/python runs what is Python
         return "text"
     if all(COMMAND.match(each) or not_run(each) for each in commands_of(block.text)):
         return "commands"

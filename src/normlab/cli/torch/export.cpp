@@ -73,7 +73,7 @@ void add_export(CLI::App& app, Exit& exit) {
   add_allow_nonfinite(*verb, options->allow_nonfinite);
   verb->footer(
       "Examples:\n  normlab export runs/angpt --absorb --out exported\n  normlab export runs/mine --to hf --out "
-      "my-model\n  normlab export runs/mine --to gguf --out my-model.gguf");
+      "my-model");
   verb->callback([options, &exit] { exit = export_model(*options); });
 }
 
