@@ -24,7 +24,7 @@ GENERATED = {"docs/command-line.md", "docs/configuration.md"}  # test_docs.py co
 NOT_RUN = {
     r"pip install \.": "builds the project",
     r"pip install --target .*": "downloads gigabytes",
-    r"make (\w+)": "builds the project; `make -n` says whether there is such a target",
+    r"make (\w+)(?: TORCH_DIR=\S+)?": "builds the project; `make -n` says whether there is such a target",
     r"cmake --workflow --preset (\w+)": "builds the project; CMakePresets.json must name the preset",
     r"ctest --test-dir build -R \w+": "the unit tests have a target of their own",
     r"\S+=\S+ python3 -m pytest (tests/e2e/\w+\.py)": "would run the tests from within a test; the file must be there",

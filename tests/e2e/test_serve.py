@@ -207,7 +207,7 @@ def test_inspect_is_one_click_away(browser, trained):
         start = server.cpu_seconds()
         browser.open(server.link + "run/good")
         browser.click(".progress button")  # it is kept
-        wait_for(browser, "document.querySelector('#heads')", 10)
+        wait_for(browser, "document.querySelector('#heads') !== null", 10)
         assert server.cpu_seconds() - start < 1
         browser.open(server.link + "run/damaged")
         browser.click(".progress button")
