@@ -213,6 +213,7 @@ def test_inspect_is_one_click_away(browser, trained):
         browser.click(".progress button")
         wait_for(browser, "document.querySelector('.notice').textContent.includes('model.safetensors')")
         assert browser.evaluate("document.querySelector('section button').textContent") == "Compute the page"
+        browser.call("Page.navigate", url="about:blank")  # the page would ask on after the server has ended
     assert state_of(trained) == before
     assert browser.log == []
     asked = {urllib.parse.urlsplit(url).netloc for url in browser.requests if not url.startswith("data:")}

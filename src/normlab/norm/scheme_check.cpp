@@ -9,6 +9,7 @@ namespace normlab {
 
 template <>
 std::vector<std::string> enum_names<NormPlacement>();  // in scheme_fields.cpp
+
 namespace {
 
 void refuse_if(bool invalid, const char* key, const std::string& reason) {
