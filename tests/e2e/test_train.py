@@ -135,7 +135,7 @@ def test_the_cpu_recipe_reaches_its_loss(tmp_path):
 
 
 def test_bfloat16_is_recorded_resumed_and_used(text, tmp_path):
-    """A run in bfloat16 resumes bit for bit, with blocks computed again or not, and serves the verbs that read it."""
+    """A run in bfloat16 resumes bit-exactly, with blocks computed again or not, and other verbs read it."""
     settings = ["train.dtype=bfloat16", "norm.scheme=lp", "model.dropout=0.1", "optim.decay_steps=12",
                 "train.eval_every=6"]
     train(text, tmp_path / "whole", *settings, "train.max_steps=12")

@@ -120,7 +120,7 @@ TEST(DecodeState, BitsDependNeitherOnPiecesNorOnTheBatchNorOnThreads) {
   at::set_num_threads(threads);
 }
 
-// Texts of different lengths, one that begins anew, and one that goes on twice.
+// Texts of different lengths, one that starts again, and one that is continued twice.
 TEST(DecodeState, TextsGrowEachOnItsOwn) {
   ModelConfig config = small(Positions::rope);
   resolve_model(config, find_scheme("lp"));

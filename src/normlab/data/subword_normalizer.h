@@ -18,7 +18,7 @@ class SubwordNormalizer {
   SubwordNormalizer(const nlohmann::json& json, const std::string& where);
 
   bool empty() const { return steps_.empty(); }
-  // `continues`: the text goes on from what was normalised before, so nothing is put before it.
+  // `continues`: the text continues what was normalised before, so nothing is put before it.
   std::string normalize(std::string text, bool continues = false) const;
   // Whether a text can be normalised in two parts, cut after a line feed and before an ASCII character.
   bool works_line_by_line() const;
